@@ -54,6 +54,8 @@ while [[ $# -gt 0 ]]; do
 	shift 2
 done
 IFS=, read -ra configs <<<"$configs"
+# shellcheck source=test/bench/library.sh
+source "$here/library.sh"
 work=$(mktemp -d)
 cleanup() {
 	[[ -z ${duck_pid:-} ]] || kill "$duck_pid"
@@ -106,46 +108,16 @@ config_query() {
 	[[ $1 == core* || $1 == duckdb* || $1 == builtin* ]] && echo "${2//agg:/}" || echo "${2//agg:/gpu_}"
 }
 
-sql() {
-	psql -XqAt -v ON_ERROR_STOP=1 "$@"
-}
-
-# ---- DuckDB ----------------------------------------------------------------------
-
-# duck FILE: executes a file of SQL in DuckDB; prints "ms WALL CPU"
-duck() {
-	echo "$1" >"$work/requests" && cat "$work/replies"
-}
-
-# duck_sql STATEMENT: executes a statement in DuckDB; exits if it fails
-duck_sql() {
-	local reply
-
-	echo "$1" >"$work/duck.sql"
-	reply=$(duck "$work/duck.sql")
-	[[ $reply == ms* ]] || { echo "DuckDB: $reply"; exit 1; } >&2
-}
-
-# duck_start THREADS: starts DuckDB with this number of threads, and copies the tables into it
-duck_start() {
+# duck_load THREADS: starts DuckDB with this number of threads, and copies the tables of the queries into it
+duck_load() {
 	local table
 
-	cc -O2 -o "$work/duckdb" "$here/duckdb.c" -ldl || exit 1
-	mkfifo "$work/requests" "$work/replies"
-	"$work/duckdb" "$library" "$1" "$work/requests" "$work/replies" 2>"$work/duckdb.err" &
-	duck_pid=$!
-	sleep 0.5
-	kill -0 $duck_pid 2>/dev/null || { cat "$work/duckdb.err" >&2; duck_pid=; exit 1; }
-	exec 9>"$work/requests"
+	duck_start "$1"
 	duck_sql "CREATE MACRO width_bucket(x, lo, hi, n) AS
 		CASE WHEN x < lo THEN 0 WHEN x >= hi THEN n + 1 ELSE CAST(floor((x - lo) / (hi - lo) * n) AS INTEGER) + 1 END"
 	duck_sql "CREATE MACRO to_char(x, format) AS strftime(x, CASE format WHEN 'YYYY-MM' THEN '%Y-%m' END)"
 	for table in $(grep -o 'gpuagg_bench\w*' <<<"$text" | sort -u); do
-		duck_sql "CREATE TABLE $table ($(sql -c "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
-			FROM pg_attribute WHERE attrelid = '$table'::regclass AND attnum > 0 AND NOT attisdropped"))"
-		sql -c "COPY $table TO STDOUT (FORMAT csv)" >"$work/table.csv"
-		duck_sql "COPY $table FROM '$work/table.csv' (FORMAT csv, HEADER false)"
-		rm "$work/table.csv"
+		duck_copy "$table"
 	done
 	head -1 "$work/duckdb.err"
 }
@@ -202,10 +174,6 @@ run_all() {
 		/^Duck: ms/ {result(cpu ? $4 : $3)}'
 }
 
-median() {
-	sort -n | awk '{a[NR] = $1} END {print (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2}'
-}
-
 sql -c "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null || exit 1
 # fill TABLE ROWS FILE SESSIONS: fills the table by the SQL of FILE, in concurrent sessions, unless it has this number of rows
 fill() {
@@ -232,8 +200,8 @@ fill gpuagg_bench_flights $((rows / 4)) "$here/flights.sql" 1
 [[ $text != *gpuagg_bench_airports* ]] || sql -f "$here/airports.sql" || exit 1
 
 case " ${configs[*]} " in
-*" duckdb-parallel "*) duck_start $((workers + 1)) ;;
-*" duckdb "*) duck_start 1 ;;
+*" duckdb-parallel "*) duck_load $((workers + 1)) ;;
+*" duckdb "*) duck_load 1 ;;
 esac
 echo "gpuagg benchmark: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('gpuagg_bench'))")), $(nproc) cores," \
 	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat${cpu_time:+, processor time}"
