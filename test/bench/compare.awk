@@ -1,7 +1,8 @@
 # Compares two results in CSV, both sorted by their keys. Fields must be equal as text, or as numbers within 1e-9, as sums of floats depend
-# on the order of rows. Prints the first difference. The exit status is 1 if there is one.
+# on the order of rows. Numbers that differ by at most "absolute" (default 0) are equal too. Prints the first difference. The exit status
+# is 1 if there is one.
 #
-#	awk -F, -v other=FILE -f compare.awk FILE
+#	awk -F, -v other=FILE [-v absolute=NUMBER] -f compare.awk FILE
 function differ(a, b, d)
 {
 	if (a == b)
@@ -9,7 +10,7 @@ function differ(a, b, d)
 	if (a !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/ || b !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/)
 		return 1
 	d = a - b
-	return (d < 0 ? -d : d) > 1e-9 * ((a < 0 ? -a : a) + (b < 0 ? -b : b))
+	return (d < 0 ? -d : d) > absolute + 1e-9 * ((a < 0 ? -a : a) + (b < 0 ? -b : b))
 }
 {
 	if ((getline line < other) <= 0) {

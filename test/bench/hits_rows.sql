@@ -85,7 +85,7 @@ FROM (
             || CASE ph >> 20 & 7 WHEN 0 THEN '.html' WHEN 1 THEN '.html?page=' || (ph >> 32 & 15) || '&sort=price'
                 WHEN 2 THEN '/?search=' || words[1 + (ph >> 24 & 31)] WHEN 3 THEN '/'
                 ELSE '?category=' || (ph >> 25 & 1023) || '&session=' || to_hex(ph) END
-            || CASE WHEN ph >> 40 & 8191 = 2 THEN '#from=google' ELSE '' END END AS url,
+            || CASE WHEN ph >> 40 & 8191 = 2 THEN '&from=google' ELSE '' END END AS url,
         CASE WHEN referer_number < 0 THEN '' WHEN rh >> 60 & 3 = 0 THEN 'http://search.example/find?text='
                 || words[1 + (rh & 31)] || '+' || words[1 + (rh >> 5 & 31)] || '&lr=' || referer_number
             ELSE CASE WHEN rh >> 16 & 15 = 0 THEN 'https://' ELSE 'http://' END || CASE WHEN rh >> 17 & 1 = 0 THEN 'www.' ELSE '' END
