@@ -50,8 +50,8 @@
 #	STRESS_SECONDS, STRESS_SEED		24, 1
 #
 # Each part's output appears when the part has ended, and ends with the part's seconds. Tests that cannot run here are
-# listed as skipped. The last line is "N passed, N failed[, N skipped]". The exit status is 0 if no test failed.
-# Logs are in test/results.
+# listed as skipped. If a test failed, all failed tests are listed at the end, with the first lines of each cause. The last
+# line is "N passed, N failed[, N skipped]". The exit status is 0 if no test failed. Logs are in test/results.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -490,6 +490,19 @@ run_part() {
 	echo "$passed $failed $skipped" >"$results/part-$1.count"
 }
 
+# failures PART...: prints the failed tests of the parts, and up to 10 lines that follow each. With three or more failures it
+# prints fewer lines, so that the last 20 lines of a run show several failures.
+failures() {
+	local part n=$((failed < 3 ? 10 : failed < 5 ? 6 : 3))
+
+	for part; do
+		[[ ! -e $results/part-$part.out ]] || awk -v n=$n '
+			/^FAILED / { left = n; print; next }
+			/^(ok|not ok|skipped|test|diff|---|\+\+\+) |^=====|^[0-9]*\.\.[0-9]*$|^# [a-z]+(: [0-9]+ s)?$|^$/ { next }
+			left-- > 0 { print "    " substr($0, 1, 160) }' "$results/part-$part.out"
+	done
+}
+
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
@@ -499,13 +512,15 @@ for part in "${parts[@]}"; do
 	tests_of "$part" >/dev/null || exit 2
 	rm -f "$results/part-$part.count"
 done
+rm -f "$results/part-install.out"
 prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 # The library is linked from the objects of the part strict, unless the compiler warned.
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
 	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | clients | docs | monitoring)
-		check "build and install" pg_install
+		check "build and install" pg_install >"$results/part-install.out"
+		cat "$results/part-install.out"
 		export GPUAGG_INSTALLED=1
 		break
 		;;
@@ -525,8 +540,13 @@ for part in "${parts[@]}"; do
 done
 wait
 for part in "${parts[@]}"; do
-	read -r -a counts < <(cat "$results/part-$part.count" 2>/dev/null) || fail "$part (did not end)"
+	read -r -a counts < <(cat "$results/part-$part.count" 2>/dev/null) || {
+		last=$(tail -n 8 "$results/part-$part.out")
+		fail "$part (did not end)"
+		echo "$last"
+	} >>"$results/part-$part.out"
 	passed=$((passed + ${counts[0]:-0})) failed=$((failed + ${counts[1]:-0})) skipped=$((skipped + ${counts[2]:-0}))
 done
+[[ $failed == 0 ]] || failures install "${parts[@]}"
 echo "$passed passed, $failed failed$([[ $skipped == 0 ]] || echo ", $skipped skipped")"
 [[ $failed == 0 && $passed != 0 ]]
