@@ -333,6 +333,30 @@ typedef struct EngineOps
 	 * `groups` is the least number of them.
 	 */
 	void (*begin_part)(Engine *engine, uint32 groups);
+
+	/*
+	 * ---- distinct values of parallel participants; NULL if the engine has none, or if they must
+	 * be merged together with the groups ----
+	 */
+
+	/*
+	 * Returns the engine whose groups are the distinct values of row set `set`, or NULL if there
+	 * are fewer sets.
+	 */
+	Engine *(*distinct_values)(Engine *engine, int set);
+	/*
+	 * Called when that engine has the values of a partition, of all participants.  Adds them to the
+	 * groups of the query, and empties that engine.
+	 */
+	EngineStatus (*add_distinct_values)(Engine *engine, int set);
+	/*
+	 * Called after the last partition.  From now on, until the next reset, the engine exports and
+	 * imports groups of the query only, and may have begin_part.
+	 */
+	void (*end_distinct_values)(Engine *engine);
+
+	/* ---- the end ---- */
+
 	/* Forgets all rows, for a rescan. */
 	void (*reset)(Engine *engine);
 	void (*stats)(Engine *engine, EngineStats *stats);

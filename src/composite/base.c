@@ -19,6 +19,9 @@ composite_init(CompositeEngine *composite, const EngineOps *ops, const AggSpec *
 	composite->ops.import_groups = composite_import_groups;
 	composite->ops.import_rows = NULL;
 	composite->ops.begin_part = NULL;
+	composite->ops.distinct_values = NULL;
+	composite->ops.add_distinct_values = NULL;
+	composite->ops.end_distinct_values = NULL;
 	composite->ops.close = composite_close;
 	composite->ops.join = NULL;
 	composite->ops.flush = NULL;

@@ -19,7 +19,8 @@
  * other.
  *
  * Participants of a parallel plan export the groups of all of their engines.  The participant that
- * imports them has the distinct values of all.
+ * imports them has the distinct values of all.  If there are many values, participants exchange
+ * them by partitions first, and then the groups of the inner engines (exec/parallel.c).
  *
  * Memory: each engine and each sort gets an equal part of EngineEnv.mem_limit, but at least
  * work_mem, as each of core's sorts of distinct values does.  Beyond that they spill.
@@ -70,6 +71,7 @@ typedef struct DistinctEngine
 	RowSet *sets;
 	RowBuilder builder; /* rows of sets, for the inner engine */
 	int8 *marks;        /* mark of the set in these rows */
+	bool values_added;  /* participants have exchanged values: the sets are empty */
 } DistinctEngine;
 
 /* ---- row sets --------------------------------------------------------------------- */
@@ -461,7 +463,7 @@ distinct_finish(Engine *base)
 	DistinctEngine *distinct = (DistinctEngine *) base;
 	Engine *inner = distinct->inner.engine;
 
-	for (int s = 0; s < distinct->nsets; s++)
+	for (int s = 0; s < distinct->nsets && !distinct->values_added; s++)
 		if (finish_set(distinct, &distinct->sets[s]) != ENGINE_OK)
 			return ENGINE_FAILED;
 	return composite_status(&distinct->composite, inner, inner->ops->finish(inner));
@@ -477,6 +479,109 @@ distinct_next_groups(Engine *base, GroupBatch *out)
 
 	composite_check(&distinct->composite, inner);
 	return more;
+}
+
+/* ---- distinct values of parallel participants ------------------------------------------ */
+
+/* EngineOps.distinct_values: returns the engine of a set, or NULL if there are fewer sets. */
+static Engine *
+distinct_values(Engine *base, int set)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	return set < distinct->nsets ? distinct->sets[set].engine : NULL;
+}
+
+/* EngineOps.add_distinct_values: adds the values of a partition to the inner engine. */
+static EngineStatus
+distinct_add_values(Engine *base, int set)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	return finish_set(distinct, &distinct->sets[set]);
+}
+
+/* EngineOps.export_groups, once values have been added: exports the groups of the query. */
+static EngineStatus
+export_inner(Engine *base, GroupSink *sink)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	Engine *inner = distinct->inner.engine;
+
+	return composite_status(&distinct->composite, inner, inner->ops->export_groups(inner, sink));
+}
+
+/* EngineOps.import_groups, for such an export. */
+static EngineStatus
+import_inner(Engine *base, GroupSource *source)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	Engine *inner = distinct->inner.engine;
+
+	return composite_status(&distinct->composite, inner, inner->ops->import_groups(inner, source));
+}
+
+/* EngineOps.import_rows, for such an export. */
+static EngineStatus
+import_inner_rows(Engine *base, const char *rows, uint32 n)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	Engine *inner = distinct->inner.engine;
+
+	return composite_status(&distinct->composite, inner, inner->ops->import_rows(inner, rows, n));
+}
+
+/* EngineOps.begin_part, once values have been added. */
+static void
+begin_inner_part(Engine *base, uint32 groups)
+{
+	Engine *inner = ((DistinctEngine *) base)->inner.engine;
+
+	inner->ops->begin_part(inner, groups);
+}
+
+/* EngineOps.end_distinct_values: from now on, only the inner engine has something to exchange. */
+static void
+end_distinct_values(Engine *base)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	EngineOps *ops = &distinct->composite.ops;
+
+	distinct->values_added = true;
+	ops->export_groups = export_inner;
+	ops->import_groups = import_inner;
+	ops->import_rows = import_inner_rows;
+	ops->begin_part = distinct->inner.engine->ops->begin_part ? begin_inner_part : NULL;
+}
+
+/* Lets the engine exchange values and groups together again. */
+static void
+begin_distinct_values(DistinctEngine *distinct)
+{
+	EngineOps *ops = &distinct->composite.ops;
+
+	distinct->values_added = false;
+	ops->export_groups = composite_export_groups;
+	ops->import_groups = composite_import_groups;
+	ops->import_rows = NULL;
+	ops->begin_part = NULL;
+}
+
+/*
+ * Offers participants to exchange values before groups, unless a set is sorted: the rows of a group
+ * must then come from one participant.
+ */
+static void
+offer_distinct_values(DistinctEngine *distinct)
+{
+	EngineOps *ops = &distinct->composite.ops;
+
+	for (int s = 0; s < distinct->nsets; s++)
+		if (distinct->sets[s].sort)
+			return;
+	ops->distinct_values = distinct_values;
+	ops->add_distinct_values = distinct_add_values;
+	ops->end_distinct_values = end_distinct_values;
 }
 
 /* ---- reset, statistics, close -------------------------------------------------------- */
@@ -498,6 +603,7 @@ distinct_reset(Engine *base)
 
 	composite_reset_engines(&distinct->composite);
 	reset_sorts(distinct);
+	begin_distinct_values(distinct);
 }
 
 /* EngineOps.close: closes all engines and ends all sorts. */
@@ -590,6 +696,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	distinct->sets = palloc0(sizeof(RowSet) * spec->ndistincts);
 	for (int s = 0; s < spec->ndistincts; s++)
 		open_set(distinct, ops, &distinct->sets[s], &spec->distincts[s]);
+	offer_distinct_values(distinct);
 	MemoryContextSwitchTo(old);
 	return &composite->base;
 }

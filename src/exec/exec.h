@@ -5,6 +5,7 @@
  * exec.c		the callbacks of the scan; they use all other files
  * open.c		opens spec, engine and feed
  * parallel.c	participants of a parallel plan
+ * parallel_groups.c	moves groups between participants
  * shared_rows.c	groups of participants, as rows in shared memory
  * group_filter.c	leaves out groups that HAVING or LIMIT drops
  * tuples.c		makes tuples of groups
@@ -52,10 +53,11 @@ typedef struct ScanRun
 		emitted; /* groups that the engine returned; if there are any, no engine can start over */
 
 	/* In a parallel plan. */
-	int participant; /* number, or -1: not attached */
-	bool joined;     /* the engine shares a query with other participants */
-	bool late;       /* attached after others had begun to merge partitions */
-	int parts;       /* partitions that this process has merged */
+	int participant;  /* number, or -1: not attached */
+	bool joined;      /* the engine shares a query with other participants */
+	int attach_phase; /* phase of the barrier when this process attached; > 0: it has no rows */
+	bool values_exchanged; /* distinct values of all participants have been merged */
+	int parts;             /* partitions that this process has merged */
 } ScanRun;
 
 typedef struct GpuAggState

@@ -58,6 +58,18 @@
  * resets its engine and imports all exports, including its own.  Or it learns that the groups are
  * merged in partitions: then it imports its own export, and writes its groups by partition.
  *
+ * Distinct values.  An engine for aggregates of DISTINCT values has, in addition to the groups,
+ * engines with the distinct values of each row set (EngineOps.distinct_values).  Exports include
+ * these values.  If there are many while others are active, a participant decides at the end of its
+ * input that values are merged in partitions before groups are (GpuAggShared.values_partitioned).
+ * A hash of the keys and the values decides the partition, so this works without GROUP BY, too.
+ * Each participant leaves its values by partition, and waits at the barrier.  Then it takes one
+ * partition after another, and adds the values that are left to its own groups.  After that each
+ * distinct value is in the groups of one participant, and the groups are merged in one of the two
+ * ways above, as if these values had been rows of the input.  The barrier then has one more phase.
+ * A participant stays active until its groups are merged.  One that attaches after the first phase
+ * has no values, but merges partitions of values, too.
+ *
  * GpuAggShared.mutex protects the counters and totals.  Exports are written before they are
  * counted.  Only the last active participant, or the one that decides to use partitions, reads
  * them.
@@ -65,22 +77,11 @@
 #include "postgres.h"
 
 #include "executor/nodeHash.h"
-#include "port/atomics.h"
 #include "port/pg_bitutils.h"
-#include "storage/barrier.h"
-#include "storage/buffile.h"
-#include "storage/dsm.h"
-#include "storage/sharedfileset.h"
 #include "storage/shm_toc.h"
-#include "storage/spin.h"
-#include "utils/dsa.h"
 #include "utils/wait_event.h"
 
-#include "exec/exec.h"
-#include "exec/shared_rows.h"
-
-/* Exports with more bytes than this go to a file. */
-#define EXPORT_MEMORY (1024 * 1024)
+#include "exec/parallel_internal.h"
 
 /* Merging in partitions is faster if all participants together have at least this many groups. */
 #define MANY_GROUPS 65536
@@ -91,58 +92,32 @@
 #define PART_GROUPS 8192
 #define MAX_PARTS 256
 
-typedef struct GroupExport
-{
-	dsa_pointer data; /* the export in memory, or InvalidDsaPointer */
-	size_t len;       /* bytes in memory */
-	int file;         /* number of its file; -1: none */
-} GroupExport;
-
-struct GpuAggShared
-{
-	slock_t mutex;
-	int attached;     /* participants that have attached */
-	int active;       /* attached participants whose input has not ended */
-	bool emitting;    /* all input has ended, and one participant returns the groups */
-	bool partitioned; /* groups are merged in partitions */
-	int nparts;       /* partitions, a power of 2 */
-	pg_atomic_uint32 next_part;
-	Barrier barrier;     /* if partitioned: in phase 0 while participants are active */
-	uint64 seed[2];      /* for the hash that decides the partition of a group */
-	SlotSupport support; /* that the specs of all participants are built for */
-	uint32 layout;       /* spec_layout() of the first participant that attached */
-	int nexports;
-	uint64 share;       /* number of the query that engines can join now */
-	int joined;         /* active participants whose engines have joined it */
-	dsm_handle segment; /* the plan's segment */
-	SharedFileSet fileset;
-	int reported; /* participants whose statistics are in the totals */
-	EngineStats totals;
-	FeedStats feed_totals;
-	int most; /* capacity of `exports`; the SharedRows follow it */
-	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
-};
-
 /* ---- set-up ------------------------------------------------------------ */
 
-/* Returns the size of GpuAggShared with the exports of so many participants. */
-static Size
-exports_size(int participants)
+/*
+ * Returns the number of exchanges that the scan may need: of groups, and of the distinct values of
+ * row sets, of which there are at most as many as aggregates with DISTINCT.
+ */
+static int
+count_exchanges(const CustomScanState *node)
 {
-	return MAXALIGN(offsetof(GpuAggShared, exports) + participants * sizeof(GroupExport));
-}
+	int n = 1;
+	ListCell *lc;
 
-/* Returns the SharedRows, which follow GpuAggShared in memory. */
-static SharedRows *
-shared_rows(GpuAggShared *shared)
-{
-	return (SharedRows *) ((char *) shared + exports_size(shared->most));
+	foreach (lc, ((CustomScan *) node->ss.ps.plan)->custom_scan_tlist)
+	{
+		Expr *expr = lfirst_node(TargetEntry, lc)->expr;
+
+		n += IsA(expr, Aggref) && ((Aggref *) expr)->aggdistinct != NIL;
+	}
+	return n;
 }
 
 Size
 parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
-	return exports_size(pcxt->nworkers + 1) + shared_rows_size(pcxt->nworkers + 1);
+	return parallel_exports_size(pcxt->nworkers + 1) +
+		shared_rows_size(pcxt->nworkers + 1, count_exchanges(node));
 }
 
 /* Sets counters and totals to those of a scan that has not begun. */
@@ -153,8 +128,11 @@ reset_counters(GpuAggShared *shared)
 	shared->active = 0;
 	shared->emitting = false;
 	shared->partitioned = false;
+	shared->values_partitioned = false;
 	pg_atomic_write_u32(&shared->next_part, 0);
+	pg_atomic_write_u32(&shared->next_value_part, 0);
 	BarrierInit(&shared->barrier, 0);
+	shared->first_export = 0;
 	shared->nexports = 0;
 	shared->share++;
 	shared->joined = 0;
@@ -192,9 +170,12 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	pg_atomic_init_u32(&shared->next_part, 0);
+	pg_atomic_init_u32(&shared->next_value_part, 0);
 	shared->most = pcxt->nworkers + 1;
 	shared->nparts = count_partitions(shared->most, state->plan->est_groups);
-	shared_rows_init(shared_rows(shared), shared->most, pcxt->seg);
+	/* of distinct values there may be as many as rows */
+	shared->nvalue_parts = count_partitions(shared->most, state->plan->est_rows);
+	shared_rows_init(parallel_rows(shared), shared->most, count_exchanges(node), pcxt->seg);
 	reset_counters(shared);
 	shared->support = exec_slot_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
@@ -219,7 +200,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	}
 	SharedFileSetDeleteAll(&shared->fileset);
 	shared_rows_unmap(&((GpuAggState *) node)->mapped);
-	shared_rows_clear(shared_rows(shared));
+	shared_rows_clear(parallel_rows(shared));
 	reset_counters(shared);
 	shared->support = exec_slot_support((GpuAggState *) node);
 }
@@ -231,7 +212,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	GpuAggShared *shared = coordinate;
 
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
-	shared_rows_attach(shared_rows(shared), dsm_find_mapping(shared->segment));
+	shared_rows_attach(parallel_rows(shared), dsm_find_mapping(shared->segment));
 	state->shared = shared;
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
@@ -282,336 +263,80 @@ parallel_attach(GpuAggState *state)
 		}
 		SpinLockRelease(&shared->mutex);
 	}
-	state->run.late = phase > 0;
+	state->run.attach_phase = phase;
 	if (!agree)
 		elog(ERROR, "participants of a parallel scan have different states in their groups");
 	return true;
 }
 
-/* ---- writing groups ---------------------------------------------------- */
-
-typedef struct ExportSink
-{
-	GroupSink base;
-	GpuAggState *state;
-	char *buffer;
-	size_t used;
-	BufFile *file; /* NULL while the buffer suffices */
-} ExportSink;
-
-/* Sets name to the name of the file with a participant's export. */
-static void
-export_file_name(char *name, int participant)
-{
-	snprintf(name, MAXPGPATH, "groups%d", participant);
-}
-
-/* GroupSink.write: writes to the buffer, and to a file once the buffer does not suffice. */
-static void
-export_write(GroupSink *base, const void *data, size_t len)
-{
-	ExportSink *sink = (ExportSink *) base;
-	bool memory = sink->state->css.ss.ps.state->es_query_dsa != NULL;
-
-	if (sink->file == NULL && memory && sink->used + len <= EXPORT_MEMORY)
-	{
-		memcpy(sink->buffer + sink->used, data, len);
-		sink->used += len;
-		return;
-	}
-	if (sink->file == NULL)
-	{
-		char name[MAXPGPATH];
-
-		export_file_name(name, sink->state->run.participant);
-		sink->file = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
-		BufFileWrite(sink->file, sink->buffer, sink->used);
-	}
-	/* older releases have no const here */
-	BufFileWrite(sink->file, unconstify(void *, data), len);
-}
-
-/* Exports this participant's groups to shared storage.  The engine has no groups afterwards. */
-static EngineStatus
-export_groups(GpuAggState *state, GroupExport *export)
-{
-	ExportSink sink = {{NULL, export_write}, state};
-	EngineStatus status;
-
-	sink.buffer = palloc(EXPORT_MEMORY);
-	status = state->engine->ops->export_groups(state->engine, &sink.base);
-	export->data = InvalidDsaPointer;
-	export->len = 0;
-	export->file = state->run.participant;
-	if (sink.file)
-		BufFileExportFileSet(sink.file);
-	else if (sink.used > 0)
-	{
-		dsa_area *area = state->css.ss.ps.state->es_query_dsa;
-
-		export->len = sink.used;
-		export->data = dsa_allocate(area, sink.used);
-		memcpy(dsa_get_address(area, export->data), sink.buffer, sink.used);
-	}
-	else
-		export->file = -1;
-	if (sink.file)
-		BufFileClose(sink.file);
-	pfree(sink.buffer);
-	return status;
-}
-
-/* Writes a participant's groups by partition. */
-typedef struct PartSink
-{
-	GroupSink base;
-	GpuAggState *state;
-	BufFile **files;   /* [partition] NULL: nothing was written yet */
-	BufFile **current; /* file of the current group's partition */
-} PartSink;
-
-/* Sets name to the name of the file with a participant's groups of a partition. */
-static void
-part_file_name(char *name, int participant, int part)
-{
-	snprintf(name, MAXPGPATH, "groups%d.%d", participant, part);
-}
-
-/* GroupSink.group: the next writes go to the partition of this hash. */
-static void
-part_group(GroupSink *base, uint64 hash)
-{
-	PartSink *sink = (PartSink *) base;
-
-	sink->current = &sink->files[group_part(base, hash)];
-}
-
-/* GroupSink.write: writes to the file of the current partition. */
-static void
-part_write(GroupSink *base, const void *data, size_t len)
-{
-	PartSink *sink = (PartSink *) base;
-
-	if (*sink->current == NULL)
-	{
-		char name[MAXPGPATH];
-
-		part_file_name(name, sink->state->run.participant, sink->current - sink->files);
-		*sink->current = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
-	}
-	BufFileWrite(*sink->current, unconstify(void *, data), len);
-}
-
-/*
- * GroupSink.rows: returns shared memory for all of this participant's groups as rows, or NULL if
- * there is none.
- */
-static char *
-part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
-{
-	GpuAggState *state = ((PartSink *) base)->state;
-	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	char *rows = shared_rows_create(shared_rows(state->shared), &state->mapped,
-									state->run.participant, counts, base->nparts, row_size);
-
-	MemoryContextSwitchTo(old);
-	return rows;
-}
-
-/* Exports this participant's groups by partition, to shared memory or files. */
-static EngineStatus
-export_parts(GpuAggState *state)
-{
-	int nparts = state->shared->nparts;
-	PartSink sink = {
-		{part_group, part_write, part_rows, nparts, 64 - pg_leftmost_one_pos32(nparts)}, state};
-	EngineStatus status;
-
-	sink.files = palloc0(sizeof(BufFile *) * nparts);
-	status = state->engine->ops->export_groups(state->engine, &sink.base);
-	for (int p = 0; p < nparts; p++)
-	{
-		if (sink.files[p] == NULL)
-			continue;
-		BufFileExportFileSet(sink.files[p]);
-		BufFileClose(sink.files[p]);
-	}
-	pfree(sink.files);
-	return status;
-}
-
-/* ---- reading groups ---------------------------------------------------- */
-
-/* Reads an export from memory or a file. */
-typedef struct ImportSource
-{
-	GroupSource base;
-	const char *data;
-	size_t left;   /* bytes of data */
-	BufFile *file; /* or NULL: memory */
-} ImportSource;
-
-/* GroupSource.read: reads len bytes of an export; returns false at its end. */
-static bool
-import_read(GroupSource *base, void *data, size_t len)
-{
-	ImportSource *source = (ImportSource *) base;
-
-	if (source->file)
-		return compat_read_file(source->file, data, len, true);
-	if (source->left == 0 && len > 0)
-		return false;
-	if (source->left < len)
-		elog(ERROR, "groups of a parallel participant end early");
-	memcpy(data, source->data, len);
-	source->data += len;
-	source->left -= len;
-	return true;
-}
-
-/* Imports an export of one participant into this process's engine. */
-static EngineStatus
-import_groups(GpuAggState *state, const GroupExport *export)
-{
-	GpuAggShared *shared = state->shared;
-	ImportSource source = {{import_read}};
-	EngineStatus status;
-
-	if (DsaPointerIsValid(export->data))
-	{
-		source.data = dsa_get_address(state->css.ss.ps.state->es_query_dsa, export->data);
-		source.left = export->len;
-	}
-	else if (export->file >= 0)
-	{
-		char name[MAXPGPATH];
-
-		export_file_name(name, export->file);
-		source.file = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, false);
-	}
-	else
-		return ENGINE_OK;
-	status = state->engine->ops->import_groups(state->engine, &source.base);
-	if (source.file)
-		BufFileClose(source.file);
-	return status;
-}
-
-/* Imports the exports of all participants into this process's engine. */
-static EngineStatus
-import_all(GpuAggState *state)
-{
-	GpuAggShared *shared = state->shared;
-
-	for (int i = 0; i < shared->nexports; i++)
-	{
-		EngineStatus status = import_groups(state, &shared->exports[i]);
-
-		if (status != ENGINE_OK)
-			return status;
-	}
-	return ENGINE_OK;
-}
-
-/*
- * Returns the rows of a partition that a participant has in shared memory, and sets *n to their
- * number; NULL if it has none there.
- */
-static const char *
-find_rows(GpuAggState *state, int participant, int part, uint32 *n)
-{
-	GpuAggShared *shared = state->shared;
-	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	const char *rows =
-		shared_rows_find(shared_rows(shared), &state->mapped, participant, part, shared->nparts, n);
-
-	MemoryContextSwitchTo(old);
-	return rows;
-}
-
-/*
- * Imports the groups of a partition that a participant has written to a file, if any, and deletes
- * the file.
- */
-static EngineStatus
-import_file(GpuAggState *state, int participant, int part)
-{
-	GpuAggShared *shared = state->shared;
-	ImportSource source = {{import_read}};
-	char name[MAXPGPATH];
-	EngineStatus status;
-
-	part_file_name(name, participant, part);
-	source.file = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, true);
-	if (source.file == NULL)
-		return ENGINE_OK;
-	status = state->engine->ops->import_groups(state->engine, &source.base);
-	BufFileClose(source.file);
-	BufFileDeleteFileSet(&shared->fileset.fs, name, false);
-	return status;
-}
-
-EngineStatus
-parallel_next_part(GpuAggState *state, bool *more)
-{
-	GpuAggShared *shared = state->shared;
-	const EngineOps *ops = state->engine->ops;
-	uint32 n, most = 0;
-	int part;
-
-	*more = false;
-	/* the scan was shut down: no more tuples are needed */
-	if (shared == NULL)
-		return ENGINE_OK;
-	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
-	if (part >= shared->nparts)
-	{
-		shared_rows_unmap(&state->mapped);
-		return ENGINE_OK;
-	}
-	*more = true;
-	for (int p = 0; p < shared->attached; p++)
-		if (find_rows(state, p, part, &n) != NULL)
-			most = Max(most, n);
-	ops->begin_part(state->engine, most);
-	for (int p = 0; p < shared->attached; p++)
-	{
-		const char *rows = find_rows(state, p, part, &n);
-		EngineStatus status =
-			rows ? ops->import_rows(state->engine, rows, n) : import_file(state, p, part);
-
-		if (status != ENGINE_OK)
-			return status;
-	}
-	shared_rows_release(shared_rows(shared), state->mapped, part, shared->nparts);
-	state->run.parts++;
-	return ops->finish(state->engine);
-}
-
 /* ---- the end of a participant's input ---------------------------------- */
 
-/* The ways in which a participant ends its input. */
+/* The ways in which a participant goes on at the end of its input. */
 typedef enum InputEnd
 {
-	END_SILENT,     /* has no groups; another participant returns all */
-	END_LAST,       /* merges and returns the groups of all participants */
-	END_EXPORT,     /* exports its groups */
-	END_PARTS,      /* exports its groups by partition, and waits */
-	END_PARTS_FIRST /* the same, after it has imported the exports of others */
+	END_SILENT,       /* has no groups; another participant returns all */
+	END_LAST,         /* merges and returns the groups of all participants */
+	END_EXPORT,       /* exports its groups */
+	END_VALUES,       /* exchanges distinct values, then decides again */
+	END_VALUES_FIRST, /* the same, after it has imported the exports of others */
+	END_PARTS,        /* exports its groups by partition, and waits */
+	END_PARTS_FIRST   /* the same, after it has imported the exports of others */
 } InputEnd;
 
+/* Returns the engine of row set number `set`, or NULL: the query has fewer sets. */
+static Engine *
+values_engine(const GpuAggState *state, int set)
+{
+	Engine *engine = state->engine;
+
+	return engine->ops->distinct_values ? engine->ops->distinct_values(engine, set) : NULL;
+}
+
 /*
- * Decides how this participant ends.  After END_SILENT and END_LAST it is not active any more.  If
- * the engine has spilled rows, the number of groups is unknown, and assumed to be large.
+ * Returns whether there are so many distinct values that merging them in partitions is faster, and
+ * whether this participant can do that.
+ */
+static bool
+has_many_values(GpuAggState *state, int active)
+{
+	Engine *engine;
+	bool many = false;
+
+	for (int set = 0; (engine = values_engine(state, set)) != NULL; set++)
+	{
+		EngineStats stats;
+
+		if (engine->ops->begin_part == NULL)
+			return false;
+		engine->ops->stats(engine, &stats);
+		many |= stats.groups >= MANY_GROUPS / active || stats.spilled_bytes > 0;
+	}
+	return many;
+}
+
+/* Returns whether this participant still has distinct values of its own, by set. */
+static bool
+has_values(const GpuAggState *state)
+{
+	return !state->run.values_exchanged && values_engine(state, 0) != NULL;
+}
+
+/*
+ * Decides how this participant goes on.  After END_SILENT and END_LAST it is not active any more.
+ * If the engine has spilled rows, the number of groups is unknown, and assumed to be large.
  */
 static InputEnd
 choose_end(GpuAggState *state, const EngineStats *stats)
 {
 	GpuAggShared *shared = state->shared;
+	bool many_values = has_values(state) && has_many_values(state, shared->most);
+	bool spilled = stats->spilled_bytes > 0 && state->spec->nkeys > 0;
 	InputEnd end = END_EXPORT;
 
 	SpinLockAcquire(&shared->mutex);
-	if (shared->partitioned)
+	if (shared->values_partitioned && !state->run.values_exchanged)
+		end = END_VALUES;
+	else if (shared->partitioned)
 		end = END_PARTS;
 	else if (shared->emitting || shared->active == 1)
 	{
@@ -619,8 +344,14 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 		shared->emitting = true;
 		shared->active--;
 	}
+	else if (many_values)
+	{
+		end = END_VALUES_FIRST;
+		shared->values_partitioned = true;
+		shared->first_export = shared->nexports;
+	}
 	else if (state->engine->ops->begin_part &&
-			 (stats->groups >= MANY_GROUPS / shared->active || stats->spilled_bytes > 0))
+			 (stats->groups >= MANY_GROUPS / shared->active || spilled))
 	{
 		end = END_PARTS_FIRST;
 		shared->partitioned = true;
@@ -631,7 +362,7 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 
 /*
  * Counts the export and returns END_EXPORT, or END_LAST if all others have ended meanwhile.
- * Returns END_PARTS, without counting it, if the groups are merged in partitions.
+ * Returns END_VALUES or END_PARTS, without counting it, if partitions are merged.
  */
 static InputEnd
 end_after_export(GpuAggState *state, const GroupExport *export)
@@ -640,7 +371,9 @@ end_after_export(GpuAggState *state, const GroupExport *export)
 	InputEnd end = END_EXPORT;
 
 	SpinLockAcquire(&shared->mutex);
-	if (shared->partitioned)
+	if (shared->values_partitioned && !state->run.values_exchanged)
+		end = END_VALUES;
+	else if (shared->partitioned)
 		end = END_PARTS;
 	else
 	{
@@ -655,12 +388,118 @@ end_after_export(GpuAggState *state, const GroupExport *export)
 	return end;
 }
 
+/* Imports the exports from .. to - 1 into this process's engine. */
+static EngineStatus
+import_exports(GpuAggState *state, int from, int to)
+{
+	EngineStatus status = ENGINE_OK;
+
+	for (int i = from; i < to && status == ENGINE_OK; i++)
+		status = parallel_import(state, &state->shared->exports[i]);
+	return status;
+}
+
+/* Imports the exports of all participants, but not those that import_earlier() has imported. */
+static EngineStatus
+import_all(GpuAggState *state)
+{
+	return import_exports(state, state->shared->first_export, state->shared->nexports);
+}
+
+/*
+ * Imports the exports of participants that ended before distinct values were partitioned.  Their
+ * exports have the distinct values, too; later ones have not.
+ */
+static EngineStatus
+import_earlier(GpuAggState *state)
+{
+	return import_exports(state, 0, state->shared->first_export);
+}
+
+/* Exports the distinct values of all sets by partition, and frees their memory. */
+static EngineStatus
+export_values(GpuAggState *state)
+{
+	Engine *engine;
+
+	for (int set = 0; (engine = values_engine(state, set)) != NULL; set++)
+	{
+		EngineStatus status = parallel_export_parts(state, engine, EXCHANGE_VALUES(set));
+
+		if (status != ENGINE_OK)
+			return status;
+		if (engine->ops->begin_part)
+			engine->ops->begin_part(engine, 0);
+		else
+			engine->ops->reset(engine);
+	}
+	return ENGINE_OK;
+}
+
+/*
+ * Takes one partition of distinct values after another, merges what all participants have of it,
+ * and adds the values to the groups of this participant.
+ */
+static EngineStatus
+merge_values(GpuAggState *state)
+{
+	GpuAggShared *shared = state->shared;
+	Engine *engine;
+
+	for (int set = 0; (engine = values_engine(state, set)) != NULL; set++)
+		if (engine->ops->begin_part == NULL)
+			return ENGINE_OK; /* others merge */
+	for (;;)
+	{
+		uint32 next = pg_atomic_fetch_add_u32(&shared->next_value_part, 1);
+		int set = next / shared->nvalue_parts;
+		EngineStatus status;
+
+		engine = values_engine(state, set);
+		if (engine == NULL)
+			return ENGINE_OK;
+		CHECK_FOR_INTERRUPTS();
+		status =
+			parallel_import_part(state, engine, EXCHANGE_VALUES(set), next % shared->nvalue_parts);
+		if (status == ENGINE_OK)
+			status = state->engine->ops->add_distinct_values(state->engine, set);
+		if (status != ENGINE_OK)
+			return status;
+		state->run.parts++;
+	}
+}
+
+/*
+ * Exchanges distinct values.  Afterwards each distinct value is in the groups of one participant.
+ * A participant that attached late has none of its own, but merges partitions as well.
+ */
+static EngineStatus
+exchange_values(GpuAggState *state)
+{
+	EngineStatus status;
+
+	if (state->run.attach_phase == 0)
+	{
+		status = export_values(state);
+		if (status != ENGINE_OK)
+			return status;
+		BarrierArriveAndWait(&state->shared->barrier, PG_WAIT_EXTENSION);
+	}
+	status = merge_values(state);
+	if (status != ENGINE_OK)
+		return status;
+	shared_rows_unmap(&state->mapped);
+	state->engine->ops->end_distinct_values(state->engine);
+	state->run.values_exchanged = true;
+	return ENGINE_OK;
+}
+
 /* Exports the groups by partition, and waits until all participants have. */
 static EngineStatus
 end_with_parts(GpuAggState *state)
 {
 	GpuAggShared *shared = state->shared;
-	EngineStatus status = export_parts(state);
+	EngineStatus status = parallel_export_parts(state, state->engine, EXCHANGE_GROUPS);
 
 	if (status != ENGINE_OK)
 		return status;
@@ -711,12 +550,15 @@ end_shared_query(GpuAggState *state)
 
 /* Resets the engine after an export, but keeps the errors that the export has met. */
 static void
-reset_exported(Engine *engine)
+reset_exported(GpuAggState *state)
 {
+	Engine *engine = state->engine;
 	int errors = engine->errors;
 
 	engine->ops->reset(engine);
 	engine->errors = errors;
+	if (state->run.values_exchanged)
+		engine->ops->end_distinct_values(engine);
 }
 
 /*
@@ -730,34 +572,47 @@ check_no_rows(GpuAggState *state)
 		elog(ERROR, "parallel participant has rows after the groups were emitted");
 }
 
+/*
+ * Exports the groups of this participant's engine.  Returns how it goes on: END_EXPORT, or another
+ * way, and then the engine has the groups again.
+ */
+static EngineStatus
+export_own_groups(GpuAggState *state, InputEnd *end)
+{
+	GroupExport export;
+	EngineStatus status = parallel_export(state, &export);
+
+	if (status != ENGINE_OK)
+		return status;
+	*end = end_after_export(state, &export);
+	if (*end == END_EXPORT)
+		return ENGINE_OK;
+	reset_exported(state);
+	/* the last participant imports its own export with those of the others */
+	return *end == END_LAST ? ENGINE_OK : parallel_import(state, &export);
+}
+
 /* Returns or exports the groups of this participant's engine. */
 static EngineStatus
 end_own_groups(GpuAggState *state)
 {
-	GroupExport export;
 	EngineStats stats;
-	EngineStatus status;
+	EngineStatus status = ENGINE_OK;
 	InputEnd end;
 
-	state->engine->ops->stats(state->engine, &stats);
-	end = choose_end(state, &stats);
-	if (end == END_SILENT)
-		check_no_rows(state);
-	if (end == END_EXPORT)
+	do
 	{
-		status = export_groups(state, &export);
+		state->engine->ops->stats(state->engine, &stats);
+		end = choose_end(state, &stats);
+		if (end == END_EXPORT)
+			status = export_own_groups(state, &end);
+		if (end == END_VALUES_FIRST && status == ENGINE_OK)
+			status = import_earlier(state);
+		if ((end == END_VALUES || end == END_VALUES_FIRST) && status == ENGINE_OK)
+			status = exchange_values(state);
 		if (status != ENGINE_OK)
 			return status;
-		end = end_after_export(state, &export);
-		if (end == END_LAST || end == END_PARTS)
-			reset_exported(state->engine);
-		if (end == END_PARTS)
-			status = import_groups(state, &export);
-		else if (end == END_LAST)
-			return import_all(state);
-		if (status != ENGINE_OK)
-			return status;
-	}
+	} while (end == END_VALUES || end == END_VALUES_FIRST);
 	switch (end)
 	{
 		case END_LAST:
@@ -767,10 +622,25 @@ end_own_groups(GpuAggState *state)
 			return status == ENGINE_OK ? end_with_parts(state) : status;
 		case END_PARTS:
 			return end_with_parts(state);
+		case END_SILENT:
+			check_no_rows(state);
+			break;
 		default:
-			state->run.phase = SCAN_SILENT;
-			return ENGINE_OK;
+			break;
 	}
+	state->run.phase = SCAN_SILENT;
+	return ENGINE_OK;
+}
+
+/*
+ * Returns whether this participant attached when all groups of others had been written by
+ * partition: it has no rows, and merges partitions only.
+ */
+static bool
+attached_late(const GpuAggState *state)
+{
+	/* the barrier has one more phase if distinct values are exchanged first */
+	return state->run.attach_phase > (state->shared->values_partitioned ? 1 : 0);
 }
 
 EngineStatus
@@ -783,19 +653,43 @@ parallel_end_of_input(GpuAggState *state)
 		status = end_shared_query(state);
 	if (status == ENGINE_OK && state->run.phase != SCAN_SILENT)
 	{
-		if (!state->run.late)
+		if (state->run.attach_phase > 0)
+			check_no_rows(state);
+		if (!attached_late(state))
 			status = end_own_groups(state);
 		else
-		{
-			check_no_rows(state);
 			state->run.phase = state->engine->ops->begin_part ? SCAN_MERGE : SCAN_SILENT;
-		}
 	}
 	if (status != ENGINE_OK)
 		return status;
 	if (state->run.phase != SCAN_MERGE)
 		BarrierDetach(&shared->barrier);
 	return ENGINE_OK;
+}
+
+EngineStatus
+parallel_next_part(GpuAggState *state, bool *more)
+{
+	GpuAggShared *shared = state->shared;
+	EngineStatus status;
+	int part;
+
+	*more = false;
+	/* the scan was shut down: no more tuples are needed */
+	if (shared == NULL)
+		return ENGINE_OK;
+	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
+	if (part >= shared->nparts)
+	{
+		shared_rows_unmap(&state->mapped);
+		return ENGINE_OK;
+	}
+	*more = true;
+	status = parallel_import_part(state, state->engine, EXCHANGE_GROUPS, part);
+	if (status != ENGINE_OK)
+		return status;
+	state->run.parts++;
+	return state->engine->ops->finish(state->engine);
 }
 
 /* ---- statistics -------------------------------------------------------- */

@@ -30,7 +30,7 @@ typedef struct RowsHeader
 struct MappedRows
 {
 	int n;
-	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER]; /* [participant], or NULL */
+	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER]; /* [segment of SharedRows], or NULL */
 };
 
 /* Returns the size of a segment's header; the rows begin after it. */
@@ -42,19 +42,19 @@ header_size(int nparts)
 }
 
 Size
-shared_rows_size(int participants)
+shared_rows_size(int participants, int exchanges)
 {
-	return offsetof(SharedRows, handles) + participants * sizeof(dsm_handle);
+	return offsetof(SharedRows, handles) + participants * exchanges * sizeof(dsm_handle);
 }
 
 void
 shared_rows_clear(SharedRows *shared)
 {
-	for (int p = 0; p < shared->n; p++)
+	for (int i = 0; i < shared->n; i++)
 	{
-		dsm_handle handle = shared->handles[p];
+		dsm_handle handle = shared->handles[i];
 
-		shared->handles[p] = DSM_HANDLE_INVALID;
+		shared->handles[i] = DSM_HANDLE_INVALID;
 		if (handle != DSM_HANDLE_INVALID)
 			dsm_unpin_segment(handle);
 	}
@@ -71,12 +71,13 @@ on_detach(dsm_segment *seg, Datum arg)
 }
 
 void
-shared_rows_init(SharedRows *shared, int participants, dsm_segment *seg)
+shared_rows_init(SharedRows *shared, int participants, int exchanges, dsm_segment *seg)
 {
 	/* without a segment there are no other processes */
-	shared->n = seg ? participants : 0;
-	for (int p = 0; p < participants; p++)
-		shared->handles[p] = DSM_HANDLE_INVALID;
+	shared->participants = seg ? participants : 0;
+	shared->n = shared->participants * exchanges;
+	for (int i = 0; i < shared->n; i++)
+		shared->handles[i] = DSM_HANDLE_INVALID;
 	pg_atomic_init_u32(&shared->users, 1);
 	if (seg)
 		on_dsm_detach(seg, on_detach, PointerGetDatum(shared));
@@ -99,46 +100,54 @@ has_room(const SharedRows *shared, size_t size)
 	struct statvfs fs;
 
 	return dynamic_shared_memory_type != DSM_IMPL_POSIX || statvfs("/dev/shm", &fs) != 0 ||
-		fs.f_bavail / shared->n > size / fs.f_frsize + 1;
+		fs.f_bavail / shared->participants > size / fs.f_frsize + 1;
+}
+
+/* Returns the number of the segment that a participant has for an exchange. */
+static int
+segment_number(const SharedRows *shared, int exchange, int participant)
+{
+	return exchange * shared->participants + participant;
 }
 
 /*
- * Returns the entry of *mapped for the segment of a participant: NULL while it is not mapped.
- * Allocates *mapped if need be.
+ * Returns the entry of *mapped for a segment: NULL while it is not mapped.  Allocates *mapped if
+ * need be.
  */
 static dsm_segment **
-mapping(SharedRows *shared, MappedRows **mapped, int participant)
+mapping(SharedRows *shared, MappedRows **mapped, int number)
 {
 	if (*mapped == NULL)
 	{
 		*mapped = palloc0(offsetof(MappedRows, segments) + shared->n * sizeof(dsm_segment *));
 		(*mapped)->n = shared->n;
 	}
-	return &(*mapped)->segments[participant];
+	return &(*mapped)->segments[number];
 }
 
 char *
-shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, const uint32 *counts,
-				   int nparts, size_t row_size)
+shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange, int participant,
+				   const uint32 *counts, int nparts, size_t row_size)
 {
+	int number = segment_number(shared, exchange, participant);
 	uint64 nrows = 0;
 	size_t size;
 	dsm_segment **segment;
 	RowsHeader *header;
 
-	if (participant >= shared->n)
+	if (participant >= shared->participants)
 		return NULL;
 	for (int p = 0; p < nparts; p++)
 		nrows += counts[p];
 	size = header_size(nparts) + nrows * row_size;
-	segment = mapping(shared, mapped, participant);
+	segment = mapping(shared, mapped, number);
 	if (*segment != NULL || !has_room(shared, size))
 		return NULL;
 	*segment = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
 	if (*segment == NULL)
 		return NULL;
 	dsm_pin_segment(*segment);
-	shared->handles[participant] = dsm_segment_handle(*segment);
+	shared->handles[number] = dsm_segment_handle(*segment);
 	header = dsm_segment_address(*segment);
 	header->row_size = row_size;
 	header->starts[0] = 0;
@@ -148,17 +157,18 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, con
 }
 
 const char *
-shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int part, int nparts,
-				 uint32 *n)
+shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange, int participant, int part,
+				 int nparts, uint32 *n)
 {
+	int number = segment_number(shared, exchange, participant);
 	dsm_segment **segment;
 	const RowsHeader *header;
 
-	if (participant >= shared->n || shared->handles[participant] == DSM_HANDLE_INVALID)
+	if (participant >= shared->participants || shared->handles[number] == DSM_HANDLE_INVALID)
 		return NULL;
-	segment = mapping(shared, mapped, participant);
+	segment = mapping(shared, mapped, number);
 	if (*segment == NULL)
-		*segment = dsm_attach(shared->handles[participant]);
+		*segment = dsm_attach(shared->handles[number]);
 	if (*segment == NULL)
 		elog(ERROR, "groups of another participant are gone");
 	header = dsm_segment_address(*segment);
@@ -167,16 +177,16 @@ shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int p
 }
 
 void
-shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts)
+shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part, int nparts)
 {
 #ifdef MADV_REMOVE
 	uintptr_t page = sysconf(_SC_PAGESIZE);
 
 	if (dynamic_shared_memory_type != DSM_IMPL_POSIX)
 		return;
-	for (int p = 0; mapped && p < mapped->n; p++)
+	for (int p = 0; mapped && p < shared->participants; p++)
 	{
-		dsm_segment *segment = mapped->segments[p];
+		dsm_segment *segment = mapped->segments[segment_number(shared, exchange, p)];
 		const RowsHeader *header;
 		char *rows, *start, *end;
 

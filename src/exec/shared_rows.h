@@ -11,25 +11,28 @@
 #include "port/atomics.h"
 #include "storage/dsm.h"
 
-/* The segments of all participants; in the shared memory of the plan. */
+/*
+ * The segments of all participants; in the shared memory of the plan.  A participant has one for
+ * each exchange (parallel_internal.h).
+ */
 typedef struct SharedRows
 {
 	pg_atomic_uint32 users; /* processes that are attached to the plan's segment */
-	int n;                  /* participants */
-	dsm_handle
-		handles[FLEXIBLE_ARRAY_MEMBER]; /* [participant] its segment, or DSM_HANDLE_INVALID */
+	int participants;       /* 0: there are no other processes */
+	int n;                  /* segments: exchanges * participants */
+	dsm_handle handles[FLEXIBLE_ARRAY_MEMBER]; /* [segment], or DSM_HANDLE_INVALID */
 } SharedRows;
 
 /* The segments that this process has mapped. */
 typedef struct MappedRows MappedRows;
 
 /* Returns the size of a SharedRows in bytes. */
-extern Size shared_rows_size(int participants);
+extern Size shared_rows_size(int participants, int exchanges);
 /*
  * Initializes *shared in the leader. seg is the plan's segment; NULL if there will be only one
  * participant.
  */
-extern void shared_rows_init(SharedRows *shared, int participants, dsm_segment *seg);
+extern void shared_rows_init(SharedRows *shared, int participants, int exchanges, dsm_segment *seg);
 /*
  * Called in each worker: counts it as a user of the segments. The last user that detaches from seg
  * deletes them.
@@ -43,16 +46,17 @@ extern void shared_rows_clear(SharedRows *shared);
  * partition, one partition after another.  Adds the mapping to *mapped, in the current context.
  * Returns NULL if there is no memory.  Others may read the rows after a barrier.
  */
-extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant,
-								const uint32 *counts, int nparts, size_t row_size);
+extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange,
+								int participant, const uint32 *counts, int nparts, size_t row_size);
 /* Returns the *n rows of a partition that a participant has left, or NULL if it has no segment. */
-extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant,
-									int part, int nparts, uint32 *n);
+extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange,
+									int participant, int part, int nparts, uint32 *n);
 /*
  * Frees the memory of a partition's rows, of all participants, after they are merged.  Otherwise
  * the last process to end would free all memory alone.
  */
-extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts);
+extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part,
+								int nparts);
 /* Unmaps all segments. */
 extern void shared_rows_unmap(MappedRows **mapped);
 

@@ -75,7 +75,7 @@ extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
 /* Returns the cost of a bitmap or index scan if all pages of the table are in memory. */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
 /* Returns the additional cost of a parallel path. */
-extern Cost plan_exchange_cost(GroupQuery *query);
+extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
 /* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
 extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */

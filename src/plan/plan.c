@@ -409,7 +409,7 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 		!beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
-	exchange = plan_exchange_cost(query);
+	exchange = plan_exchange_cost(query, partial);
 	cpath->path.total_cost += exchange;
 	cpath->path.startup_cost += exchange;
 	add_path(query->grouped_rel,
