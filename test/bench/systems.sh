@@ -304,7 +304,7 @@ systems_run() {
 		sql -c "SELECT gpuagg_cache_prewarm('$table')" >/dev/null || exit 1
 	fi
 	if has duckdb; then
-		duck_start "${processes[0]}"
+		duck_start "$(nproc)"
 		duck_copy "$table"
 		head -1 "$work/duckdb.err"
 	fi
