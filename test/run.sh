@@ -346,8 +346,9 @@ part_tap() {
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
-	# each test starts its own clusters; one more than the number of processors run concurrently
-	for t in $tests; do
+	# Each test starts its own clusters. One more than the number of processors run concurrently. The last ones take longest, so
+	# they are started first.
+	for t in $(tac <<<"$tests"); do
 		while (($(jobs -rp | wc -l) > $(nproc))); do
 			wait -n
 		done
