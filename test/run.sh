@@ -3,7 +3,7 @@
 #
 #	test/run.sh [part...]
 #
-# Without arguments it runs all parts. The number of parts that run concurrently is one more than the number of
+# Without arguments it runs all parts, long ones first. The number of parts that run concurrently is one more than the number of
 # processors, because a part waits half of its time. Each part starts its own clusters. The parts are:
 #
 #	strict		all of src/ compiles under -Wall -Wextra -Werror; the layout of the sources (test/format.pl)
@@ -14,7 +14,8 @@
 #	unit		C tests that need no PostgreSQL: test/unit/*_test.c
 #	sanitize	the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, serially in one database
-#	cached		the regression tests and random queries, with columns cached by the first query that reads them
+#	cached		the regression tests and random queries, with columns cached by the first query that reads them; without
+#				regression tests that set gpuagg.cache themselves
 #	server		the regression tests and random queries through the GPU server, over a stub of the CUDA run time
 #				(test/gpu_server.sh)
 #	isolation	test/specs/*.spec
@@ -239,15 +240,25 @@ part_regress() {
 	pg_stop
 }
 
-# The regression tests and the differential test with eager caching. The seed differs from that of the part diff, so the
-# queries differ too.
+# sets_the_cache TEST: whether a regression test sets gpuagg.cache at its beginning and never resets it. Then the setting of the
+# cluster has no effect on the test.
+sets_the_cache() {
+	local file=$top/test/sql/$1.sql
+
+	head -12 "$file" | grep -qE '^SET gpuagg\.cache = (eager|off);' &&
+		! grep -qE '^\\c( |$)|RESET gpuagg\.cache;|RESET ALL|DISCARD ALL' "$file"
+}
+
+# The regression tests and the differential test with eager caching, without tests for which nothing would differ from the part
+# regress. The seed differs from that of the part diff, so the queries differ too.
 part_cached() {
 	local results=$results/cached
 	local -x PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
-	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000))
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
 
 	mkdir -p "$results"
-	part_regress
+	REGRESS=$(tests_of cached | while read -r t; do sets_the_cache "$t" || echo "$t"; done | xargs)
+	[[ -z $REGRESS ]] || part_regress
 	part_diff
 }
 
@@ -335,8 +346,9 @@ part_tap() {
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
-	# each test starts its own clusters; one more than the number of processors run concurrently
-	for t in $tests; do
+	# Each test starts its own clusters. One more than the number of processors run concurrently. The last ones take longest, so
+	# they are started first.
+	for t in $(tac <<<"$tests"); do
 		while (($(jobs -rp | wc -l) > $(nproc))); do
 			wait -n
 		done
@@ -506,7 +518,7 @@ failures() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw clients docs monitoring citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(cached tap regress server sanitize diff clients unit stress build fdw fuzz docs isolation monitoring states citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2

@@ -50,12 +50,13 @@ build/strict/%.o: src/%.c
 	$(CC) -Wall -Wextra -Werror $(CFLAGS) $(CPPFLAGS) -c $< -o $@
 
 # Unit tests link their own object with objects of all sources of src/ that do not include postgres.h. Tests of the server
-# also link its objects and a stub of the CUDA run time, which runs kernels on the host. Each source is compiled once.
+# also link its objects and a stub of the CUDA run time, which runs kernels on the host. Each source is compiled once. With
+# sanitizers the optimization is -O1: with -O2 compilation takes minutes, and the tests are hardly faster.
 UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
 UNIT_TESTS = $(patsubst $(TOP)test/unit/%.c,$(UNIT_DIR)/%,$(wildcard $(TOP)test/unit/*_test.c))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -I$(TOP)src -I$(TOP)test/unit -I$(TOP)kernels \
               $(CLANG_FLAGS) -MMD -MP
-UNIT_SANITIZE = -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=all
+UNIT_SANITIZE = -O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=all
 STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
 # Segments and slices of stored columns are small, so that few rows need several, and tables of groups grow early.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
@@ -83,7 +84,8 @@ build/unit-sanitize/few/%.o: %.c
 unit_objects = $(patsubst $(TOP)%.c,$(UNIT_DIR)/$1/%.o,$2)
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
-STUB_SRCS = $(SERVED_SRCS) $(wildcard $(TOP)test/unit/cuda/*.c)
+CUDA_SRCS = $(wildcard $(TOP)test/unit/cuda/*.c)
+STUB_SRCS = $(SERVED_SRCS) $(CUDA_SRCS)
 RESIDENT_SRCS = $(addprefix $(TOP),$(RESIDENT_PARTS))
 UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lpthread -lm
 
@@ -93,7 +95,7 @@ $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 $(filter-out %/resident_test %/store_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
 $(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
 $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
-$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(STUB_SRCS))
+$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(SERVED_SRCS)) $(call unit_objects,stub,$(CUDA_SRCS))
 $(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c budget.c))
 
 # Chunks need PostgreSQL's headers. test/unit/backend.h and chunk_model.c define the functions that they call.

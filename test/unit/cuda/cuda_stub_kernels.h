@@ -3,6 +3,7 @@
  *	  The kernel library and the server's small kernels on the host, with the operators of monoid.h.
  *
  *	cuda_stub_kernels.c		values of columns, operators
+ *	cuda_stub_vector.c		instructions of vector programs
  *	cuda_stub_hist.c		histograms, and their programs in tiles
  *	cuda_stub_tables.c		hash tables of groups
  *	cuda_stub_segments.c	rows in order, segments and runs of rows
@@ -82,5 +83,20 @@ typedef struct StubOperator
 
 /* By MonoidId. */
 extern const StubOperator stub_operators[];
+
+/* ---- vector programs ---- */
+
+/* The tables of VECTOR_LOOKUP, as vector_lookup() takes them. */
+typedef struct StubTables
+{
+	const VectorTable *tables;
+	const int64_t *cells;
+	const uint8_t *cell_states;
+} StubTables;
+
+/* Runs an instruction other than VECTOR_LOAD for the first n rows of a tile. `tile`: its size. */
+extern void stub_run_instruction(const VectorInstruction *in, const StubTables *from,
+								 const VectorConstant *constants, int64_t *values, uint8_t *states,
+								 int tile, int n);
 
 #endif /* GPUAGG_CUDA_STUB_KERNELS_H */

@@ -108,11 +108,9 @@ run_tile(Tile *tile, const ProgramRun *run, int64_t position)
 
 		if (in->op == VECTOR_LOAD)
 			load_rows(tile, &run->input[in->a], position, in->r);
-		else if (in->op == VECTOR_LOOKUP)
-			vector_lookup(in, run->tables, run->cells, run->cell_states, constants, tile->values,
-						  tile->states, TILE, 0, 1, tile->n);
 		else
-			vector_run(in, constants, tile->values, tile->states, TILE, 0, 1, tile->n);
+			stub_run_instruction(in, &(StubTables){run->tables, run->cells, run->cell_states},
+								 constants, tile->values, tile->states, TILE, tile->n);
 	}
 }
 
