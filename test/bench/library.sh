@@ -43,11 +43,20 @@ duck_start() {
 	exec 9>"$work/requests"
 }
 
-# duck_copy TABLE: copies a table of PostgreSQL into DuckDB
+# duck_copy TABLE: copies a table of PostgreSQL into DuckDB, with all processors, by ranges of its blocks. Rows keep their order.
 duck_copy() {
+	local part blocks n copiers=()
+
 	duck_sql "CREATE TABLE $1 ($(sql -c "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
 		FROM pg_attribute WHERE attrelid = '$1'::regclass AND attnum > 0 AND NOT attisdropped"))"
-	sql -c "COPY $1 TO STDOUT (FORMAT csv)" >"$work/table.csv"
-	duck_sql "COPY $1 FROM '$work/table.csv' (FORMAT csv, HEADER false, ALLOW_QUOTED_NULLS false)"
-	rm "$work/table.csv"
+	blocks=$(sql -c "SELECT pg_relation_size('$1') / current_setting('block_size')::bigint")
+	n=$(nproc)
+	for ((part = 0; part < n; part++)); do
+		sql -c "COPY (SELECT * FROM $1 WHERE ctid >= '($((blocks * part / n)),0)' AND ctid < '($((blocks * (part + 1) / n)),0)')
+			TO STDOUT (FORMAT csv)" >"$work/$(printf 'part%03d' $part).csv" &
+		copiers+=($!)
+	done
+	wait "${copiers[@]}"
+	duck_sql "COPY $1 FROM '$work/part*.csv' (FORMAT csv, HEADER false, ALLOW_QUOTED_NULLS false)"
+	rm "$work"/part*.csv
 }

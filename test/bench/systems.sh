@@ -209,18 +209,40 @@ quotient() {
 	awk -v a="$1" -v b="$2" 'BEGIN {if (a == "" || b == "" || b == 0) print "-"; else printf "%.2f", a / b}'
 }
 
-# ratios core pages warm duckdb: prints the columns of ratios; any of the times may be empty
-ratios() {
-	printf '%12s%12s%12s' "$(quotient "$1" "$2")" "$(quotient "$1" "$3")" "$(quotient "$3" "$4")"
+# Sets ratio_names: the pairs of systems whose times are divided. "warm/warm" is the time with the first number of processes divided by that
+# with this one.
+choose_ratios() {
+	ratio_names=()
+	! has core || ! has pages || ratio_names+=(core/pages)
+	! has core || ! has warm || ratio_names+=(core/warm)
+	! has warm || ! has duckdb || ratio_names+=(warm/duckdb)
+	! has warm || ((${#processes[@]} == 1)) || ratio_names+=(warm/warm)
+}
+
+# print_head: prints the names of the columns
+print_head() {
+	local name
+
+	printf '%-32s%5s' milliseconds proc
+	for name in "${systems[@]}"; do printf '%12s' "$name"; done
+	for name in "${ratio_names[@]}"; do printf '%12s' "${name/warm\/warm/scaling}"; done
+	printf '%7s\n' plan
 }
 
 # print_line NAME PROCESSES PLAN: prints a line of the table with the times in ms[]
 print_line() {
-	local system
+	local name
 
 	printf '%-32s%5s' "$1" "$2"
-	for system in "${systems[@]}"; do printf '%12s' "$(printf '%.1f' "${ms[$system]:-0}")"; done
-	ratios "${ms[core]:-}" "${ms[pages]:-}" "${ms[warm]:-}" "${ms[duckdb]:-}"
+	for name in "${systems[@]}"; do printf '%12.1f' "${ms[$name]}"; done
+	[[ $2 != "${processes[0]}" ]] || first_warm=${ms[warm]:-}
+	for name in "${ratio_names[@]}"; do
+		if [[ $name == warm/warm ]]; then
+			printf '%12s' "$(quotient "$first_warm" "${ms[warm]}")"
+		else
+			printf '%12s' "$(quotient "${ms[${name%/*}]}" "${ms[${name#*/}]}")"
+		fi
+	done
 	printf '%7s\n' "$3"
 }
 
@@ -295,7 +317,7 @@ list() {
 
 # systems_run FILE SUM_NAME: compares answers, measures all queries of the file and prints the tables
 systems_run() {
-	local name kind query comparison system
+	local name kind query comparison ratio_names=() first_warm=
 	local -A ms=() total=() count=()
 
 	status=0 not_taken=() slow=() slower=() different=()
@@ -304,16 +326,15 @@ systems_run() {
 		sql -c "SELECT gpuagg_cache_prewarm('$table')" >/dev/null || exit 1
 	fi
 	if has duckdb; then
-		duck_start "${processes[0]}"
+		duck_start "$(nproc)"
 		duck_copy "$table"
 		head -1 "$work/duckdb.err"
 	fi
 	echo "$title: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('$table')) || ', column cache ' ||
 		pg_size_pretty(cache_used) FROM gpuagg_status")), $(nproc) cores, $(sql -c "SELECT split_part(version(), ' (', 1)")," \
 		"median of $repeat${cpu_time:+, processor time}"
-	printf '%-32s%5s' milliseconds proc
-	for system in "${systems[@]}"; do printf '%12s' "$system"; done
-	printf '%12s%12s%12s%7s\n' core/pages core/warm warm/duckdb plan
+	choose_ratios
+	print_head
 	while IFS=$'\x1f' read -r name kind query comparison; do
 		[[ -z $only || ,$only, == *,${name%% *},* ]] || continue
 		run_query "$name" "$kind" "$(expand "$query")" "$comparison"
