@@ -207,6 +207,8 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 		r = expr_compile_bucket(set, funcid, expr, args, stage);
 	if (r == NULL)
 		r = expr_compile_like(set, funcid, collation, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_length(set, funcid, expr, args, stage);
 	if (r != NULL)
 		return r;
 	foreach (lc, args)

@@ -86,15 +86,6 @@ extern const ExprFunction *expr_function_of(const ExprOp *op);
 /* Fills a constant's vector with its value, which core computes. */
 extern void expr_constant_fill(ExprSet *set, Vec *vec);
 
-/* Data of expr_run_like: a LIKE pattern without wildcards, except for a % at its end. */
-typedef struct ExprPattern
-{
-	bool negate; /* NOT LIKE */
-	bool open;   /* it ends with a % */
-	int length;
-	const char *bytes; /* the pattern without that % */
-} ExprPattern;
-
 /*
  * The rows for which core would evaluate an argument of AND, OR, CASE or COALESCE: the rows of
  * `outer` for which cond is one of `accept`.
@@ -137,7 +128,6 @@ extern void expr_run_lazy(const ExprOp *op, int n);
 extern void expr_run_param(const ExprOp *op, int n);
 extern void expr_run_relabel(const ExprOp *op, int n);
 extern void expr_run_text_equal(const ExprOp *op, int n);
-extern void expr_run_like(const ExprOp *op, int n);
 
 /*
  * Sets the states of a strict operation's result from the states of its arguments a and b (or
@@ -371,6 +361,7 @@ extern Vec *expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *ar
 extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
 							  int stage);
+extern Vec *expr_compile_length(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
 
 /*

@@ -1,6 +1,6 @@
 /*
  * match.c
- *	  Vector operations for comparisons with constants: IN lists and LIKE patterns.
+ *	  Vector operations for comparisons with lists of constants.
  */
 #include "postgres.h"
 
@@ -17,51 +17,6 @@
 #include "expr/expr_internal.h"
 #include "expr/program.h"
 #include "spec.h"
-
-bool
-expr_is_simple_like(List *args)
-{
-	Const *right = lsecond(args);
-	char *pattern;
-
-	if (!IsA(right, Const) || right->constisnull)
-		return false;
-	pattern = text_to_cstring(DatumGetTextPP(right->constvalue));
-	pattern += strcspn(pattern, "%_\\");
-	return *pattern == '\0' || strcmp(pattern, "%") == 0;
-}
-
-/*
- * Compiles LIKE and NOT LIKE with a pattern 'literal' or 'literal%'.  For other patterns core's
- * function is called row by row.
- */
-Vec *
-expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
-{
-	bool negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
-	ExprPattern *pattern;
-	Const *right;
-	Vec *left;
-	int literal;
-
-	if (!expr_is_like(funcid))
-		return NULL;
-	right = lsecond(args);
-	if (!IsA(right, Const) || right->constisnull || !expr_collation_is_deterministic(collation))
-		return NULL;
-	pattern = palloc(sizeof(ExprPattern));
-	pattern->negate = negate;
-	pattern->bytes = text_to_cstring(DatumGetTextPP(right->constvalue));
-	literal = strcspn(pattern->bytes, "%_\\");
-	pattern->length = literal;
-	pattern->open = strcmp(pattern->bytes + literal, "%") == 0;
-	if (!pattern->open && pattern->bytes[literal] != '\0')
-		return NULL;
-	left = expr_compile_as(set, linitial(args), COLUMN_DATUM, stage);
-	if (left == NULL)
-		return NULL;
-	return expr_emit_bool(set, stage, expr_run_like, expr, left, NULL, NULL, pattern);
-}
 
 /* The elements of a constant array. */
 typedef struct Elements

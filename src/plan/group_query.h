@@ -20,6 +20,12 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
+/*
+ * From this number of groups on, all participants of a parallel plan return groups; below it one
+ * does.
+ */
+#define MANY_GROUPS 100000
+
 /* One aggregation of a query, as the hook finds it. */
 typedef struct GroupQuery
 {

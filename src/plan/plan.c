@@ -42,12 +42,6 @@
 #include "settings.h"
 
 /*
- * From this number of groups on, all participants of a parallel plan return groups; below it one
- * does.
- */
-#define MANY_GROUPS 100000
-
-/*
  * Rows that are sorted for aggregates with different orders need at most two columns for each
  * input, and one for filters.
  */

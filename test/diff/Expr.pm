@@ -188,7 +188,7 @@ my %make;
 		my @form = ("($a $compare $b)", "($any IS NULL)", "($any IS NOT NULL)");
 
 		push @form, $bool, "(NOT $bool)", "($bool IS NOT TRUE)" if $bool;
-		push @form, "($text LIKE '" . pick('a%', '%b', 'k1%', '%', '', '%1%', '_', 'a_%') . "')", "($text ~ '" . pick('^a', '[0-9]$', 'x.*k') . "')", "(lower($text) = 'a')", "($text IN ('a', 'JFK', '', 'x'))",
+		push @form, "($text LIKE '" . pick('a%', '%b', 'k1%', '%', '', '%1%', 'k%1', '%a%1%', '_', 'a_%') . "')", "($text ~ '" . pick('^a', '[0-9]$', 'x.*k') . "')", "(lower($text) = 'a')", "($text IN ('a', 'JFK', '', 'x'))",
 		  "($text = '" . pick('a', 'x', 'k7') . "')", "($text $compare " . constant('text') . ')'
 		  if $text;
 		return pick(@form) if $depth <= 0;
