@@ -121,6 +121,25 @@ is(count_in_log($node, 'could not execute'), 0, '... and no program is started')
 change_settings($node, 'gpuagg.server_program' => server_program());
 ok($node->wait_until_ready, '... until gpuagg.server_program is set');
 
+# ---- a server of another build ----
+# A program that sends READY with a body of so many bytes, and then waits for its end.
+my $size = length(pack_status());
+my $other = PostgreSQL::Test::Utils::tempdir . '/server';
+foreach my $bytes ($size, $size - 8, $size + 8)
+{
+	my $log = -s $node->logfile;
+	append_to_file("$other.$bytes", <<PROGRAM);
+#!$^X
+my (\$fd) = "\@ARGV" =~ /--control (\\d+)/;
+open(my \$control, '+<&=', \$fd) or die;
+syswrite(\$control, pack('L4', 0x47504741, 128, $bytes, 0) . "\\0" x $bytes);
+sleep 1000;
+PROGRAM
+	chmod 0755, "$other.$bytes";
+	change_settings($node, 'gpuagg.server_program' => "$other.$bytes");
+	$node->wait_for_log(qr/gpuagg runs without a GPU: the GPU server is of another build/, $log);
+}
+
 # ---- gpuagg.server_program is unset while the supervisor waits before the next start ----
 change_settings($node, 'gpuagg.server_program' => '/bin/false');
 $node->poll_query_until('postgres', 'SELECT restarts >= 3 FROM gpuagg_status()');
