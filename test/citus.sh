@@ -85,16 +85,17 @@ run_tests() {
 	sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) $pairs" | run_sql
 	sql -c "SELECT line FROM report"
 	[[ $(sql -c "SELECT (SELECT count(*) $pairs) + (SELECT count(*) $shapes) + (SELECT count(*) $statements)") != 0 ]] ||
-		echo "not ok - CITUS: no test matches \"${CITUS:-}\""
+		echo "not ok - CITUS: no test matches \"$CITUS\""
 	[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) $pairs"))) ]] || echo "not ok - all pairs ran in all groupings"
 	sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) $shapes ORDER BY n" | run_sql
 	sql -c "SELECT format('SELECT %I();', proname) $statements ORDER BY proname" | run_sql
-	[[ -z ${SERVER:-} || -n ${CITUS:-} ]] || run_sql -f "$here/gpu.sql"
+	[[ -z ${SERVER:-} || -n $CITUS ]] || run_sql -f "$here/gpu.sql"
 	grep -hE 'PANIC|was terminated by signal|TRAP' "${roots[@]/%//log}" && echo "not ok - no node crashed" || echo "ok - no node crashed"
 }
 
 node 1 && node 2 && node 0 || { echo "not ok - three nodes start"; tail -5 "$pg_root/log"; exit 1; }
 # the tests that CITUS selects
+CITUS=${CITUS:-}
 pattern="'${CITUS//\'/\'\'}'"
 pairs="FROM pairs WHERE call ~ $pattern"
 shapes="FROM shapes s WHERE name ~ $pattern"
