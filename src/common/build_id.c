@@ -69,11 +69,17 @@ visit_object(struct dl_phdr_info *object, size_t size, void *context)
 }
 
 const char *
-library_build_id(void)
+build_id_of_library(void)
 {
 	if (id[0] == '\0')
 		dl_iterate_phdr(visit_object, NULL);
 	if (id[0] == '\0')
 		strlcpy(id, GPUAGG_VERSION, sizeof(id));
 	return id;
+}
+
+char *
+build_id_append(const char *name)
+{
+	return psprintf("%s %s", name, build_id_of_library());
 }

@@ -16,6 +16,12 @@
  * Returns the build id that the linker has computed from the content of this library, in
  * hexadecimal digits.  If the linker gave none, returns the library's version.
  */
-extern const char *library_build_id(void);
+extern const char *build_id_of_library(void);
+
+/*
+ * Returns a name, followed by the build id, for shared memory that processes with other builds must
+ * not use.  It is allocated in the current memory context.
+ */
+extern char *build_id_append(const char *name);
 
 #endif /* GPUAGG_BUILD_ID_H */

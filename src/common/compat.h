@@ -92,19 +92,16 @@ compat_worker_is_registered(const char *function)
 }
 
 /*
- * Returns shared memory that any process may request by its name and the build, and the first one
- * initializes.  Sessions with another build of the library have other memory, as its layout may
- * differ.  NULL before 17: there, shared memory must be requested at server start.
+ * Returns shared memory that any process may request by its name, and the first one initializes.
+ * NULL before 17: there, shared memory must be requested at server start.
  */
 static inline void *
-compat_named_segment(const char *name, const char *build, size_t size, void (*init)(void *memory))
+compat_named_segment(const char *name, size_t size, void (*init)(void *memory))
 {
 #if PG_VERSION_NUM >= 170000
-	char full[64];
 	bool found;
 
-	snprintf(full, sizeof(full), "%s %s", name, build);
-	return GetNamedDSMSegment(full, size, init, &found);
+	return GetNamedDSMSegment(name, size, init, &found);
 #else
 	return NULL;
 #endif

@@ -138,8 +138,7 @@ static bool
 ensure_slots(void)
 {
 	if (slots == NULL && IsUnderPostmaster)
-		slots =
-			compat_named_segment("gpuagg progress", library_build_id(), slots_size(), init_slots);
+		slots = compat_named_segment(build_id_append("gpuagg progress"), slots_size(), init_slots);
 	return slots != NULL;
 }
 

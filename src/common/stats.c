@@ -144,8 +144,8 @@ ensure_table(void)
 {
 	if (shared == NULL && IsUnderPostmaster)
 	{
-		shared = compat_named_segment("gpuagg stats", library_build_id(), sizeof(SharedStats),
-									  init_table);
+		shared =
+			compat_named_segment(build_id_append("gpuagg stats"), sizeof(SharedStats), init_table);
 		if (shared)
 			LWLockRegisterTranche(shared->lock.tranche, "gpuagg stats");
 	}

@@ -68,7 +68,7 @@ build_node_make(void)
 	BuildNode *node = (BuildNode *) newNode(sizeof(BuildNode), T_ExtensibleNode);
 
 	node->base.extnodename = NODE_NAME;
-	node->build = pstrdup(library_build_id());
+	node->build = pstrdup(build_id_of_library());
 	return (Node *) node;
 }
 
@@ -77,7 +77,7 @@ build_node_check(const Node *node)
 {
 	/* plans of version 1.0 begin with another node */
 	if (!IsA(node, ExtensibleNode) ||
-		strcmp(((const BuildNode *) node)->build, library_build_id()) != 0)
+		strcmp(((const BuildNode *) node)->build, build_id_of_library()) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("parallel worker has loaded another build of library \"%s\"", "gpuagg"),
