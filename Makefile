@@ -30,7 +30,8 @@ PG_CFLAGS = -MMD -MP $(OPTIMIZE) -ffp-contract=off -Wextra -Wno-unused-parameter
 # PostgreSQL's flags and headers are for the compiler that built it. If that was gcc, clang does not support all of them.
 CLANG_FLAGS = $(if $(findstring clang,$(shell $(CC) --version)),-Wno-ignored-optimization-argument -Wno-unknown-warning-option -Wno-cast-function-type-strict \
               -Wno-unknown-warning-option -Wno-ignored-attributes)
-SHLIB_LINK = $(SANITIZE_FLAGS)
+# Processes compare the build id before they share plans and memory, see src/common/build_id.h.
+SHLIB_LINK = -Wl,--build-id $(SANITIZE_FLAGS)
 SANITIZE_FLAGS = $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 comma = ,
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -71,7 +72,7 @@ clean-folders:
 	if [ -d test ]; then find test -type d -empty -delete; fi
 endif
 
-src/extension/status.o src/common/progress.o build/strict/extension/status.o build/strict/common/progress.o: gpuagg.control
+src/extension/status.o src/common/build_id.o build/strict/extension/status.o build/strict/common/build_id.o: gpuagg.control
 
 # Bitcode has the dependencies of its object.
 $(OBJS:.o=.bc): %.bc: %.o

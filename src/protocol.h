@@ -4,8 +4,8 @@
  *	  share.
  *
  * Plain C without PostgreSQL: both sides include this file. They always run on one machine and come
- * from one installation. WireHello.version detects a server of another build. Change
- * GPUAGG_PROTOCOL_VERSION with every change of a message.
+ * from one installation. WireStatus.version in READY, and WireHello.version, detect a server of
+ * another build. Change GPUAGG_PROTOCOL_VERSION with every change of a message.
  *
  * A connection is a UNIX stream socket. A message is a MessageHeader, followed by `length` bytes of
  * body. The messages of a connection, with their bodies, in order:
@@ -73,7 +73,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 13
+#define GPUAGG_PROTOCOL_VERSION 14
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -791,7 +791,7 @@ typedef struct WireStatus
 	uint64_t memory_failures;
 	char last_error[256];
 	uint32_t nskipped;
-	uint32_t pad;
+	uint32_t version; /* GPUAGG_PROTOCOL_VERSION of the server; only in READY */
 	WireDevice devices[WIRE_MAX_DEVICES];
 	/* Devices that cannot be used. Only ordinal, name, memory and note are filled in. */
 	WireDevice skipped[WIRE_MAX_DEVICES];

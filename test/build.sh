@@ -6,7 +6,7 @@
 #	PG_CONFIG	the PostgreSQL to build for
 #	CC			the compiler (default: clang, or gcc if clang is not installed)
 #
-# Builds in another directory with WERROR=1, installs, uninstalls and cleans, and checks that no file remains. Checks META.json by the
+# Builds in another directory with WERROR=1, installs twice, uninstalls and cleans, and checks that no file remains. Checks META.json by the
 # PGXN Meta Spec, and the archive of `make dist`. Prints "ok" lines. The exit status is 0 if all checks passed.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -35,6 +35,14 @@ make_outside_tree() {
 check_install() {
 	make_outside_tree install && find "$work/root" -name 'gpuagg*' -type f -printf '%f\n' | sort >"$work/files" &&
 		diff - "$work/files" < <(cd "$top/sql" && printf '%s\n' gpuagg--*.sql gpuagg.control gpuagg.so | sort)
+}
+
+# Processes that have loaded the library keep the old file only if the new one is another file.
+check_reinstall() {
+	local library before
+
+	library=$(find "$work/root" -name gpuagg.so) && before=$(stat -c %i "$library") && make_outside_tree install &&
+		[[ $(stat -c %i "$library") != "$before" ]]
 }
 
 # Adds a file in place of the server, as if a build with nvcc had installed it.
@@ -99,6 +107,7 @@ cc=${CC:-$(command -v clang || ls /usr/lib/llvm-*/bin/clang 2>/dev/null | tail -
 cc=${cc:-gcc}
 check "build in another directory, with $(basename "$cc")" make_outside_tree all
 check "install" check_install
+check "install replaces the library by a new file" check_reinstall
 check "uninstall leaves nothing" check_uninstall
 if [[ -e $top/.git ]] && command -v git >/dev/null; then
 	check "make dist" check_dist

@@ -100,6 +100,8 @@ run_upgrade() {
 		sql old "$db" "SET gpuagg.enabled = off" "SELECT * FROM kept.answers('%')" >"$work/$db.before"
 		[[ $(grep -c '^[gw]_gpu' "$work/$db.before") -gt 200 ]]
 		report "$db: answers in ${major[old]}" $?
+		[[ $db == from_1.0 || $(grep -c '^s_' "$work/$db.before") == 12 ]]
+		report "$db: answers from stored states in ${major[old]}" $?
 	done
 	stop old
 

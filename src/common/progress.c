@@ -24,6 +24,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 
+#include "common/build_id.h"
 #include "common/compat.h"
 #include "common/progress.h"
 
@@ -137,11 +138,7 @@ static bool
 ensure_slots(void)
 {
 	if (slots == NULL && IsUnderPostmaster)
-		/*
-		 * The name has the version: after an upgrade, sessions with the old library may use other
-		 * slots.
-		 */
-		slots = compat_named_segment("gpuagg progress " GPUAGG_VERSION, slots_size(), init_slots);
+		slots = compat_named_segment(build_id_append("gpuagg progress"), slots_size(), init_slots);
 	return slots != NULL;
 }
 

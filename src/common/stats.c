@@ -39,6 +39,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "common/build_id.h"
 #include "common/compat.h"
 #include "common/stats.h"
 
@@ -143,12 +144,8 @@ ensure_table(void)
 {
 	if (shared == NULL && IsUnderPostmaster)
 	{
-		/*
-		 * The name has the version: after an upgrade, sessions with the old library may use other
-		 * rows.
-		 */
 		shared =
-			compat_named_segment("gpuagg stats " GPUAGG_VERSION, sizeof(SharedStats), init_table);
+			compat_named_segment(build_id_append("gpuagg stats"), sizeof(SharedStats), init_table);
 		if (shared)
 			LWLockRegisterTranche(shared->lock.tranche, "gpuagg stats");
 	}

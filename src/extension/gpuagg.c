@@ -15,6 +15,7 @@
 #include "engines/engines.h"
 #include "exec/cursor.h"
 #include "exec/exec.h"
+#include "plan/build_node.h"
 #include "plan/plan.h"
 #include "settings.h"
 #include "supervisor/supervisor.h"
@@ -34,6 +35,7 @@ _PG_init(void)
 	cache_store_init();
 
 	exec_register();
+	build_node_register();
 	plan_install_hooks();
 	cursor_install_hooks();
 }

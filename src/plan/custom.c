@@ -3,8 +3,9 @@
  *	  Makes a CustomScan of the chosen custom path, and packs and unpacks their private lists.
  *
  * Path and plan contain only nodes, because the planner copies them and sends them to parallel
- * workers.  plan_decode() gives the executor arrays instead.  No range table index is ever stored
- * in custom_private: it would not be adjusted when plans of subqueries are joined.
+ * workers.  plan_decode() gives the executor arrays instead.  The plan begins with a node that says
+ * which build of the library has made it.  No range table index is ever stored in custom_private:
+ * it would not be adjusted when plans of subqueries are joined.
  */
 #include "postgres.h"
 
@@ -19,6 +20,7 @@
 #include "utils/builtins.h"
 
 #include "key_spec.h"
+#include "plan/build_node.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
@@ -58,6 +60,7 @@ enum
 /* Indexes of the lists in a plan's custom_private. */
 enum
 {
+	PLAN_BUILD,
 	PLAN_FLAGS,
 	PLAN_ESTIMATES,
 	PLAN_KEY_INPUTS,
@@ -380,7 +383,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	flags = lappend_int(flags, list_length(keys));
 	flags = lappend_int(flags, list_length(aggs));
 	flags = lappend_int(flags, nconsts);
-	cscan->custom_private = list_make2(flags, list_nth(private, PATH_ESTIMATES));
+	cscan->custom_private = list_make3(build_node_make(), flags, list_nth(private, PATH_ESTIMATES));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_KEY_INPUTS));
 	cscan->custom_private =
 		lappend(cscan->custom_private, key_oids(keys, list_nth(private, PATH_KEY_EQOPS)));
@@ -443,12 +446,14 @@ plan_decode(const CustomScan *cscan)
 {
 	List *private = cscan->custom_private;
 	GpuAggPlan *plan = palloc0(sizeof(GpuAggPlan));
-	List *flags = list_nth(private, PLAN_FLAGS);
-	List *estimates = list_nth(private, PLAN_ESTIMATES);
-	List *oids = list_nth(private, PLAN_KEY_OIDS);
-	List *agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
+	List *flags, *estimates, *oids, *agg_inputs;
 	ListCell *lc;
 
+	build_node_check(list_nth(private, PLAN_BUILD));
+	flags = list_nth(private, PLAN_FLAGS);
+	estimates = list_nth(private, PLAN_ESTIMATES);
+	oids = list_nth(private, PLAN_KEY_OIDS);
+	agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
 	plan->grouped = linitial_int(flags);
 	plan->read_once = lsecond_int(flags);
 	plan->guarded = lthird_int(flags);

@@ -406,6 +406,7 @@ main(int argc, char **argv)
 		server_end(1);
 	}
 	budget_status(&status);
+	status.version = GPUAGG_PROTOCOL_VERSION;
 	control_tell(MESSAGE_READY, &status, sizeof(status));
 	serve(sock);
 	server_log("could not accept connections: %s", strerror(errno));

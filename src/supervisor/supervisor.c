@@ -5,7 +5,8 @@
  * It starts gpuagg-server with fork and exec, reads the server's messages from a socket pair, and
  * publishes its state in shared memory. When the server ends, it starts another one: at once the
  * first time, then with growing pauses while servers end soon after their start. After a server
- * that found no device, none is started until the settings are reloaded.
+ * that found no device, or of another build than this library, none is started until the settings
+ * are reloaded.
  *
  * The supervisor runs only if it has something to do. With gpuagg.server off, or without a program,
  * it frees its slot of max_worker_processes. When settings want a server again, the next session
@@ -86,6 +87,7 @@
 
 /* Reasons why there is no server, in states without a supervisor. */
 #define NO_PROGRAM "built without CUDA"
+#define OTHER_BUILD "the GPU server is of another build than the library"
 #define NO_SLOT "no worker slot was free, see max_worker_processes"
 
 /* The server process. */
@@ -401,6 +403,30 @@ on_pong(const WirePong *pong)
 	kill_server(verdict, true);
 }
 
+/*
+ * Kills a server with another version of the protocol.  Another start would not help: its program
+ * was replaced after the postmaster had loaded this library.
+ */
+static void
+refuse_build(void)
+{
+	report_unavailable(OTHER_BUILD,
+					   "After an installation, PostgreSQL must be restarted. If it was, "
+					   "\"gpuagg.server_program\" names the program of another installation.");
+	kill_server(NULL, false);
+}
+
+static void
+on_ready(const WireStatus *status)
+{
+	server_set_ready(status);
+	last_logged[0] = '\0';
+	enter_state(SERVER_READY, NULL);
+	ereport(LOG,
+			(errmsg("gpuagg: the GPU server is ready with %u device(s), the first is %s",
+					status->ndevices, status->devices[0].name)));
+}
+
 static void
 on_message(const MessageHeader *header, const char *body)
 {
@@ -412,18 +438,11 @@ on_message(const MessageHeader *header, const char *body)
 	switch (header->type)
 	{
 		case MESSAGE_READY:
-			if (header->length == sizeof(WireStatus))
-			{
-				const WireStatus *status = (const WireStatus *) body;
-
-				server_set_ready(status);
-				last_logged[0] = '\0';
-				enter_state(SERVER_READY, NULL);
-				ereport(
-					LOG,
-					(errmsg("gpuagg: the GPU server is ready with %u device(s), the first is %s",
-							status->ndevices, status->devices[0].name)));
-			}
+			if (header->length == sizeof(WireStatus) &&
+				((const WireStatus *) body)->version == GPUAGG_PROTOCOL_VERSION)
+				on_ready((const WireStatus *) body);
+			else
+				refuse_build();
 			break;
 		case MESSAGE_UNAVAILABLE:
 			report_unavailable(text, NULL);
@@ -458,7 +477,14 @@ read_messages(void)
 		if (child.filled >= (int) sizeof(MessageHeader))
 		{
 			want += child.in.header.length;
-			if (child.in.header.magic != GPUAGG_PROTOCOL_MAGIC || want > sizeof(child.in))
+			if (child.in.header.magic != GPUAGG_PROTOCOL_MAGIC)
+				return false;
+			if (want > sizeof(child.in) && child.in.header.type == MESSAGE_READY)
+			{
+				refuse_build();
+				return true;
+			}
+			if (want > sizeof(child.in))
 				return false;
 		}
 		if (child.filled == (int) want)

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use GpuaggNode;
+use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -120,6 +121,38 @@ is(count_in_log($node, 'gpuagg runs without a GPU: built without CUDA'), 1, '...
 is(count_in_log($node, 'could not execute'), 0, '... and no program is started');
 change_settings($node, 'gpuagg.server_program' => server_program());
 ok($node->wait_until_ready, '... until gpuagg.server_program is set');
+
+# ---- a server of another build ----
+# The server's answer to STATUS has the same body as READY.
+my $peer = IO::Socket::UNIX->new(Peer => $node->socket_path) or die "connect: $!";
+syswrite($peer, message(7, ''));
+sysread($peer, my $header, 16) == 16 or die "read: $!";
+my (undef, undef, $length) = unpack('L4', $header);
+close $peer;
+cmp_ok($length, '>', 1000, 'the server sends its state');
+
+# Programs that send READY with so many bytes of zeros, which are of version 0, and wait.
+my $programs = PostgreSQL::Test::Utils::tempdir;
+foreach my $bytes ($length, $length - 8, $length + 8)
+{
+	my $log = -s $node->logfile;
+
+	append_to_file("$programs/$bytes", <<PROGRAM);
+#!$^X
+my (\$number) = "\@ARGV" =~ /--control (\\d+)/;
+open(my \$control, '+<&=', \$number) or die;
+syswrite(\$control, pack('L4', 0x47504741, 128, $bytes, 0) . "\\0" x $bytes);
+sleep 1000;
+PROGRAM
+	chmod 0755, "$programs/$bytes";
+	change_settings($node, 'gpuagg.server_program' => "$programs/$bytes");
+	$node->wait_for_log(qr/gpuagg runs without a GPU: the GPU server is of another build than the library\n.*DETAIL: .*PostgreSQL must be restarted/, $log);
+	like($node->safe_psql('postgres', $engine), qr/Engine: cpu \(no GPU: the GPU server is of another build than the library\)/,
+		'EXPLAIN shows that the server is of another build, ' . ($bytes == $length ? 'by its version' : "by $bytes bytes"));
+	is($node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status()'), '0', '... and it is not started again');
+	change_settings($node, 'gpuagg.server_program' => server_program());
+	ok($node->wait_until_ready, '... until gpuagg.server_program names another program');
+}
 
 # ---- gpuagg.server_program is unset while the supervisor waits before the next start ----
 change_settings($node, 'gpuagg.server_program' => '/bin/false');

@@ -1,6 +1,7 @@
 -- Objects of a user that depend on the extension: two views of every aggregate (g_… with GROUP BY, w_… as a window function), a
--- materialized view, indexes, functions, a default, a generated column, a constraint, a policy. answers() returns their contents. The
--- script works with every version of the extension, in whatever schema of the search_path it is.
+-- materialized view, indexes, functions, a default, a generated column, a constraint, a policy. From version 1.1 on also tables of states,
+-- and views (s_…) of what these give. answers() returns their contents. The script works with every version of the extension, in whatever
+-- schema of the search_path it is.
 CREATE SCHEMA kept;
 CREATE TABLE kept.everything AS
 SELECT id, id % 7 AS k, id::int2 AS c_int2, id * 37 % 101 AS c_int4, id::int8 * 1000003 AS c_int8, (id % 13 / 4.0)::float4 AS c_float4,
@@ -52,6 +53,28 @@ BEGIN
 		EXCEPTION WHEN undefined_column OR undefined_function OR datatype_mismatch OR syntax_error THEN
 			NULL;				-- there is no column of the argument's type
 		END;
+	END LOOP;
+END $$;
+
+-- stored states of the even and of the odd rows, which the views combine
+DO $$
+DECLARE
+	a record;
+BEGIN
+	FOR a IN
+		SELECT row_number() OVER () AS n, v.*
+		FROM (VALUES ('gpu_sum(int8)', 'c_int8', 'numeric'), ('gpu_avg(int8)', 'c_int8', 'numeric'), ('gpu_sum(numeric)', 'c_numeric', 'numeric'),
+				('gpu_avg(numeric)', 'c_numeric', 'numeric'), ('gpu_stddev(int4)', 'c_int4', 'numeric'), ('gpu_var_pop(int8)', 'c_int8', 'numeric'),
+				('gpu_variance(numeric)', 'c_numeric', 'numeric'), ('gpu_histogram(float8,float8,float8,int4)', 'c_float8, 0.5::float8, 3.5::float8, 6', 'int8[]'),
+				('gpu_approx_count_distinct("any")', 'c_text', 'int8'), ('gpu_approx_percentile(float8,float8)', 'c_float8, 0.5::float8', 'float8'),
+				('gpu_argmax(anyelement,anycompatible)', 'c_text, c_int4', 'text'), ('gpu_argmin(anyelement,anycompatible)', 'c_interval, c_numeric', 'interval'))
+			v (aggregate, arguments, result)
+		WHERE to_regtype('gpuagg_state') IS NOT NULL
+	LOOP
+		EXECUTE format('CREATE TABLE kept.states_%s AS SELECT k, id %% 2 = 0 AS even, gpuagg_merge(gpuagg_pack(%L::regprocedure, %s)) AS state
+			FROM kept.everything GROUP BY 1, 2', a.n, a.aggregate, a.arguments);
+		EXECUTE format('CREATE VIEW kept.s_%1$s AS SELECT k, gpuagg_finish(gpuagg_merge_combine(e.state, o.state), %2$L::regprocedure, NULL::%3$s)
+			FROM kept.states_%1$s e JOIN kept.states_%1$s o USING (k) WHERE e.even AND NOT o.even', a.n, a.aggregate, a.result);
 	END LOOP;
 END $$;
 
