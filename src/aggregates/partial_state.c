@@ -17,6 +17,7 @@
 
 #include "aggregates/partial_state.h"
 #include "aggregates/portable.h"
+#include "common/compat.h"
 
 #define FORMAT 1
 #define HEADER 2

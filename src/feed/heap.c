@@ -16,6 +16,7 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "common/compat.h"
 #include "common/progress.h"
 #include "feed/heap.h"
 
@@ -325,7 +326,7 @@ fill_batch(HeapFeed *feed)
 {
 	Batch *batch = &feed->batch;
 	/* the executor counts the rows of nodes that it runs */
-	Instrumentation *instrument = feed->executes_child ? NULL : feed->child->instrument;
+	CompatInstrumentation *instrument = feed->executes_child ? NULL : feed->child->instrument;
 	uint64 most = Min((uint64) batch->capacity, feed->left);
 
 	/* Rescanning a node ends its cycle of instrumentation, so this comes before InstrStartNode. */
@@ -366,7 +367,7 @@ static bool
 fill_limited(HeapFeed *feed)
 {
 	LimitState *limit = feed->limit;
-	Instrumentation *instrument = limit->ps.instrument;
+	CompatInstrumentation *instrument = limit->ps.instrument;
 	bool any;
 
 	if (limit->ps.chgParam != NULL)

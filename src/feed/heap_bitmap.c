@@ -10,7 +10,9 @@
  * such a condition. heap_unsupported.c says why that changes nothing.
  *
  * Participants of a parallel scan share a bitmap as in core: the first one reads the indexes while
- * the others wait, and each participant takes one page after another.
+ * the others wait, and each participant takes one page after another.  They use the state that core
+ * has for this in shared memory.  From 19 on, it is private to core, and the feed reads no bitmap
+ * that is shared (COMPAT_SHARED_BITMAPS).
  */
 #include "postgres.h"
 
@@ -18,11 +20,8 @@
 #include "executor/executor.h"
 #include "nodes/tidbitmap.h"
 #include "storage/bufmgr.h"
-#include "storage/condition_variable.h"
-#include "storage/spin.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
-#include "utils/wait_event.h"
 
 #include "common/compat.h"
 #include "feed/heap_bitmap.h"
@@ -91,42 +90,16 @@ read_indexes(HeapBitmap *bitmap)
 		elog(ERROR, "unrecognized result from subplan");
 }
 
-/* Returns whether this participant makes the bitmap. If not, waits until it is made. */
-static bool
-makes_bitmap(ParallelBitmapHeapState *shared)
-{
-	SharedBitmapState state;
-
-	for (;;)
-	{
-		SpinLockAcquire(&shared->mutex);
-		state = shared->state;
-		if (state == BM_INITIAL)
-			shared->state = BM_INPROGRESS;
-		SpinLockRelease(&shared->mutex);
-		if (state != BM_INPROGRESS)
-			break;
-		ConditionVariableSleep(&shared->cv, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
-	}
-	ConditionVariableCancelSleep();
-	return state == BM_INITIAL;
-}
-
 /* Begins to read the bitmap that all participants share. */
 static void
-begin_shared(HeapBitmap *bitmap, ParallelBitmapHeapState *shared)
+begin_shared(HeapBitmap *bitmap)
 {
-	if (makes_bitmap(shared))
+	if (compat_bitmap_claim(bitmap->node))
 	{
 		read_indexes(bitmap);
-		shared->tbmiterator = tbm_prepare_shared_iterate(bitmap->tbm);
-		SpinLockAcquire(&shared->mutex);
-		shared->state = BM_FINISHED;
-		SpinLockRelease(&shared->mutex);
-		ConditionVariableBroadcast(&shared->cv);
+		compat_bitmap_publish(bitmap->node, bitmap->tbm);
 	}
-	bitmap->iterator.shared =
-		tbm_attach_shared_iterate(bitmap->node->ss.ps.state->es_query_dsa, shared->tbmiterator);
+	compat_bitmap_attach(&bitmap->iterator, bitmap->node);
 }
 
 static void
@@ -136,7 +109,7 @@ begin_bitmap(HeapBitmap *bitmap)
 
 	bitmap->tbm = NULL;
 	if (bitmap->node->pstate)
-		begin_shared(bitmap, bitmap->node->pstate);
+		begin_shared(bitmap);
 	else
 	{
 		read_indexes(bitmap);
