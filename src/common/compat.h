@@ -798,6 +798,12 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 /* From 17 on, core's sum and avg of intervals have an internal state. */
 #define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
 
+/*
+ * Up to 18, the transition value of corr() and the like is six sums, as REGR_F64 has them.  From 19
+ * on, it also says whether all X, and all Y, are equal, which changes how the sums are added up.
+ */
+#define COMPAT_REGR_IS_SIX_SUMS (PG_VERSION_NUM < 190000)
+
 /* Parameters of ExecutorRun and its hook. Up to 17, execute_once is one of them. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count
