@@ -36,14 +36,15 @@ gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 	return GPUAGG_CUDA_ERROR;
 }
 
+/* An empty kernel. read_code_facts() reads its attributes and its occupancy. */
 static __global__ void
 pair_kernel()
 {
 }
 
 /*
- * Reads what the running code was compiled for, and how many clusters of two blocks fit.  The PTX
- * version of a kernel is its __CUDA_ARCH__, also if the driver compiled the kernel from PTX.
+ * Sets f->built_for_90 and f->pairs.  The other members must be set before.  The PTX version of a
+ * kernel is its __CUDA_ARCH__, also if the driver compiled the kernel from PTX.
  */
 static GpuaggCudaStatus
 read_code_facts(DeviceFacts *f)
@@ -71,6 +72,7 @@ read_code_facts(DeviceFacts *f)
 	return GPUAGG_CUDA_OK;
 }
 
+/* Sets *f to the facts of `device`, which must be the current device. */
 static GpuaggCudaStatus
 read_facts(int device, DeviceFacts *f)
 {

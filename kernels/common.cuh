@@ -89,7 +89,10 @@ let_successor_start()
 #endif
 }
 
-/* Applies take() to each 32-bit word of a value: shuffles a state between lanes. */
+/*
+ * Returns `value` with each 32-bit word replaced by take(word).  With a warp shuffle as take(),
+ * this passes a state of any size between lanes.
+ */
 template <class T, class Take>
 static __device__ __forceinline__ T
 shuffle_words(T value, const Take &take)
@@ -150,7 +153,7 @@ launch_clusters(void (*kernel)(Params...), int cluster, int blocks, int threads,
 	return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
-/* The same without clusters. */
+/* Like launch_clusters(), but without clusters. */
 template <class... Params, class... Args>
 static inline cudaError_t
 launch_early(void (*kernel)(Params...), int blocks, int threads, size_t shared_bytes,

@@ -263,8 +263,8 @@ extern "C"
 #define GPUAGG_MAX_CHECKS 48
 
 	/*
-	 * An operand that must be determined.  A row is undetermined if it is VECTOR_UNDETERMINED, or
-	 * NULL and not nullable.
+	 * An operand that must be determined.  A row is undetermined if the operand is
+	 * VECTOR_UNDETERMINED, or if it is NULL and not nullable.
 	 */
 	typedef struct GpuaggCheck
 	{
@@ -303,8 +303,8 @@ extern "C"
 	} GpuaggHist;
 
 	/*
-	 * The choice of AUTO, for EXPLAIN.  It is that of the operators that have a form in shared
-	 * memory, or of all operators if none has one.
+	 * The choice of AUTO, for EXPLAIN.  It describes the operators that have a form in shared
+	 * memory, or all operators if none has one.
 	 */
 	typedef struct GpuaggHistChoice
 	{
@@ -324,7 +324,7 @@ extern "C"
 	/* Fills in *choice.  Reads no device memory and queues nothing. */
 	GpuaggCudaStatus gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice);
 	/*
-	 * Adds a batch of rows to the states.  The strategy is that of operators with a form in shared
+	 * Adds a batch of rows to the states.  The strategy applies to operators with a form in shared
 	 * memory (hist_list.h); the other operators always change their states in the L2 cache.
 	 *
 	 * TILES returns UNSUPPORTED if the bins of all operators do not fit into shared memory
@@ -351,8 +351,8 @@ extern "C"
 	 *
 	 * A run is rows in a row that have the same key.  Rows in the order of their keys are runs,
 	 * which are reduced to one state each without a hash table and without atomics.  Operators must
-	 * commute.  Any number of operators and columns can use one set of runs.  NULLs and filters are
-	 * those of histograms.
+	 * commute.  Any number of operators and columns can use one set of runs.  NULLs and filters
+	 * leave rows out as in histograms.
 	 */
 
 	/*
@@ -377,8 +377,8 @@ extern "C"
 
 	/*
 	 * Sorts keys of 4 or 8 bytes and writes the sorted keys, and the row of each.  Keys are
-	 * integers below 2^bits, or any integers if that is all their bits.  Takes fewer than 2^31
-	 * rows.
+	 * integers below 2^bits, or any integers if `bits` is the whole width of a key.  Takes fewer
+	 * than 2^31 rows.
 	 */
 	GpuaggCudaStatus gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits,
 									  void *sorted, uint32_t *order, void *workspace,

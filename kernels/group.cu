@@ -23,6 +23,7 @@ struct KeyCache
 {
 	u32 buckets;
 
+	/* Returns the keys, two for each bucket.  They are in the block's dynamic shared memory. */
 	__device__ __forceinline__ u64 *
 	keys() const
 	{
@@ -30,21 +31,25 @@ struct KeyCache
 
 		return (u64 *) part_memory;
 	}
+	/* Returns the bins of the keys: a bin, ENTRY_EMPTY or ENTRY_CLAIMED for each. */
 	__device__ __forceinline__ uint16_t *
 	bins() const
 	{
 		return (uint16_t *) (keys() + 2 * buckets);
 	}
+	/* Returns the bucket where the search for a key with this hash begins. */
 	__device__ __forceinline__ u32
 	first(u64 hash) const
 	{
 		return __umulhi((u32) hash, buckets);
 	}
+	/* Returns the bucket after b; the first bucket comes after the last. */
 	__device__ __forceinline__ u32
 	next(u32 b) const
 	{
 		return b + 1 < buckets ? b + 1 : 0;
 	}
+	/* Empties the cache.  All threads of the block must call it. */
 	__device__ __forceinline__ void
 	clear() const
 	{
@@ -53,8 +58,9 @@ struct KeyCache
 		__syncthreads();
 	}
 	/*
-	 * Reads both entries of bucket b, if `on`.  Reads bins first: a bin is written after its key,
-	 * so the key of a bin that is there is complete.
+	 * Reads both entries of bucket b if `on` is true, else changes nothing. `both` gets the two
+	 * bins, the first one in the low half; k gets the keys.  Bins are read first: a bin is written
+	 * after its key, so if a bin is there, its key is complete.
 	 */
 	__device__ __forceinline__ void
 	read(u32 b, bool on, u32 &both, u64 (&k)[2]) const
@@ -66,7 +72,10 @@ struct KeyCache
 					 : "r"((u32) __cvta_generic_to_shared(bins() + 2 * b)),
 					   "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
 	}
-	/* Adds a key, unless its buckets are full or another thread is writing there. */
+	/*
+	 * Adds a key with its bin.  Does nothing if the key's buckets are full, if the key is there, or
+	 * if another thread is writing to an entry on the way.
+	 */
 	__device__ __noinline__ void
 	add(const GpuaggHashKey &hash, u64 key, int32_t bin) const
 	{
@@ -106,7 +115,10 @@ struct TileRows
 	u32 deferred; /* rows whose slot at[j] another thread claimed */
 };
 
-/* Loads the keys of a tile, of the rows that are looked up. */
+/*
+ * Sets t to the rows of a tile that a lookup needs, all of them open, and loads their keys. base:
+ * the tile's first row.
+ */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
@@ -129,7 +141,7 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_P
 	t.open = t.rows;
 }
 
-/* Loads the keys of a tile whose rows are all looked up. */
+/* Loads all keys of a tile, none of which is left out. base: the tile's first row. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD])
@@ -187,7 +199,10 @@ find_cached(const KeyCache &cache, const GpuaggHashKey &hash,
 	}
 }
 
-/* Claims the slots at[] of rows in t.open, unless the table is full. */
+/*
+ * Tries to claim slot at[j] of the table for each row j in t.open.  Sets the row's bit in t.claims
+ * if that succeeds, or in t.deferred if another thread has the slot or the table is full.
+ */
 template <int WORDS>
 static __device__ __forceinline__ void
 claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
@@ -215,7 +230,11 @@ claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD],
 		}
 }
 
-/* Gives bins to the warp's claims, and frees the slots if the table is full. */
+/*
+ * Gives a new bin to each row in `claims`, sets bin[], and writes key and bin to the row's slot.
+ * If the table is full, frees the slot instead and leaves bin[] as it was.  All lanes of the warp
+ * must call it.
+ */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
@@ -242,8 +261,9 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER
 }
 
 /*
- * Looks up the rows that the cache does not have, in the table.  Returns the lanes with claims.
- * fresh: skips the search through the L1 cache.
+ * Looks up the rows in t.open in the table, inserts new keys, and sets bin[]. bin[j] stays -1 if
+ * the table is full or the search of row j is too long.  Returns a bit for each lane of the warp
+ * that claimed a slot. fresh: skips the search through the L1 cache.
  */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ u32
@@ -275,7 +295,7 @@ look_up_in_table(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEY
 	return claims;
 }
 
-/* Stores the bins of a tile.  Returns how many rows have none. */
+/* Stores the bins of a tile in args.bins.  Returns how many of the thread's rows got no bin. */
 static __device__ __forceinline__ u32
 store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD],
 		   const TileRows &t)
@@ -419,13 +439,17 @@ gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
+/* Returns the bytes of shared memory of a cache with this many buckets. */
 static size_t
 cache_bytes(u32 buckets)
 {
 	return buckets * 2 * (sizeof(u64) + sizeof(uint16_t));
 }
 
-/* Returns the buckets of the cache: as many as fit, or 0 if the table is too large for a cache. */
+/*
+ * Returns the number of buckets of the cache: as many as fit, or 0 if the table is too large, or
+ * its keys too long, for a cache.
+ */
 static u32
 cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 {
@@ -439,8 +463,9 @@ cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 }
 
 /*
- * Launches as many blocks as run concurrently.  They walk the rows together, and so the same part
- * of the table if keys were partitioned by hash.  Blocks that start later would walk it again.
+ * Launches lookup_kernel with as many blocks as run concurrently.  They walk the rows together, and
+ * so the same part of the table if keys were partitioned by hash.  Blocks that start later would
+ * walk it again.
  */
 template <int BYTES, bool CACHED>
 static GpuaggCudaStatus

@@ -88,6 +88,7 @@ load_key(const void *keys, u32 row)
 	return k;
 }
 
+/* Stores a key of BYTES bytes as element `at` of an array of keys. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 store_key(void *keys, u64 at, const Key<WORDS> &k)
@@ -99,6 +100,7 @@ store_key(void *keys, u64 at, const Key<WORDS> &k)
 			((u64 *) keys)[WORDS * at + i] = k.w[i];
 }
 
+/* Returns the hash of a key, seeded by `hash`. */
 template <int WORDS>
 static __device__ __forceinline__ u64
 hash_key(const GpuaggHashKey &hash, const Key<WORDS> &k)
@@ -169,7 +171,7 @@ read_slot(const Slot<WORDS> *p)
 	return s;
 }
 
-/* Loads a slot; FRESH: from the L2 cache. */
+/* Loads a slot: from the L2 cache if FRESH, else through the L1 cache (only slots of 16 bytes). */
 template <bool FRESH, int WORDS>
 static __device__ __forceinline__ Slot<WORDS>
 load_slot(const Slot<WORDS> *slot)
@@ -180,7 +182,10 @@ load_slot(const Slot<WORDS> *slot)
 		return read_slot_cached(slot);
 }
 
-/* Writes the key of a bin to the keys and to a slot that this thread claimed. */
+/*
+ * Writes the key of a new bin to the table's array of keys.  Then writes key and bin to the slot
+ * *p, which this thread claimed, so that other threads find them.
+ */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 publish_group(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
@@ -202,20 +207,21 @@ publish_group(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bi
 	}
 }
 
-/* Returns the first slot of a hash. */
+/* Returns the slot where the search for a key with this hash begins. */
 static __device__ __forceinline__ u32
 slot_of(u64 hash, u32 nslots)
 {
 	return gpuagg_hash_slot(hash, nslots);
 }
 
+/* Returns the slot after `at`; the first slot comes after the last. */
 static __device__ __forceinline__ u32
 next_slot(u32 at, u32 nslots)
 {
 	return at + 1 < nslots ? at + 1 : 0;
 }
 
-/* Counts searches that were too long; `rows` has a bit for each. */
+/* Adds the number of bits in `rows`, the rows whose searches were too long, to counters->lost. */
 static __device__ __forceinline__ void
 count_lost_searches(GpuaggGroupCounters *counters, u32 rows)
 {
@@ -373,6 +379,7 @@ reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 
 /* ---- host ---- */
 
+/* Returns the number of slots of a table for up to `capacity` groups. */
 static inline u32
 slots_for_capacity(int64_t capacity)
 {
@@ -380,6 +387,7 @@ slots_for_capacity(int64_t capacity)
 	return 2 * (u32) capacity + 64;
 }
 
+/* Returns whether the size of keys and the capacity of a table are supported. */
 static inline bool
 is_table_valid(const GpuaggGroupTable *t)
 {

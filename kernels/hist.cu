@@ -63,6 +63,7 @@ widest_column_bytes(const HistArgs &args)
 	return widest;
 }
 
+/* Classifies the slots for hist_model(): one plain count, only counts, or any others. */
 static HistSlotsKind
 kind_of_slots(const HistArgs &args)
 {
@@ -77,7 +78,10 @@ kind_of_slots(const HistArgs &args)
 		HIST_SLOTS_COUNTS;
 }
 
-/* Returns the device for the model, less the shared memory that kernels need for other things. */
+/*
+ * Returns the device as hist_model.h sees it. Its shared memory is what kernels have for the words
+ * of bins.
+ */
 static HistDevice
 hist_device(const DeviceFacts &facts, const HistArgs &args)
 {
@@ -88,6 +92,7 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 	return dev;
 }
 
+/* Returns whether partitions and exchanges can read the bins from the caller's own column. */
 static bool
 bins_are_a_column(const GpuaggBins &b)
 {
@@ -182,14 +187,20 @@ choose_form(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	}
 }
 
-/* Returns whether a partition can move the inputs of a slot. */
+/*
+ * Returns whether a partition can move the input columns of a slot. It moves values only, not
+ * filters or validity bits.
+ */
 static bool
 can_move_inputs(const HistSlot &slot)
 {
 	return !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
-/* Adds a column to those that a partition moves. Returns false if there are too many. */
+/*
+ * Adds c to cols, the columns that a partition moves, unless c is empty or in cols already. Returns
+ * false if cols is full.
+ */
 static bool
 add_moved_column(PartColumns &cols, const GpuaggColumn &c)
 {
@@ -270,7 +281,7 @@ plan_partition_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		groups.columns.to[i] = ws.take<char>(hist->nrows * (size_t) groups.columns.bytes[i]);
 }
 
-/* Lets slots read the moved columns, for the kernel that adds the partitions. */
+/* Makes slots read the moved columns, for the kernel that adds the rows of the partitions. */
 static void
 point_slots_to_moved_columns(HistPlan &plan)
 {
@@ -290,7 +301,7 @@ point_slots_to_moved_columns(HistPlan &plan)
 		}
 }
 
-/* Takes the workspace of a partition, and of an exchange if there is one. */
+/* Takes workspace for a partition, and for an exchange if there is one, and sets their plans. */
 static void
 plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
 {
@@ -337,7 +348,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
 
-/* Copies passes and copies from the model to the arguments of kernels. */
+/* Sets the numbers of passes and of copies in args from the model. */
 static void
 set_model_args(const HistModel &m, HistArgs &args)
 {
@@ -346,7 +357,10 @@ set_model_args(const HistModel &m, HistArgs &args)
 	args.log2_copies = args.log2_max_copies = m.log2_copies;
 }
 
-/* Chooses the copies of states that are changed in the L2 cache. */
+/*
+ * Chooses how many copies the states of plan.global have. The kernel changes them in the L2 cache
+ * (hist_global.cu).
+ */
 static void
 choose_global_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -366,7 +380,10 @@ choose_global_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan 
 	plan.global.hot_entries = reads ? 0 : HIST_GLOBAL_HOT_ENTRIES_PER_WARP;
 }
 
-/* Chooses between pairs in shared memory and states in the L2 cache. */
+/*
+ * Chooses where the kernels of ARGMAX and ARGMIN keep the best rows: as pairs in shared memory, or
+ * as states in the L2 cache.
+ */
 static void
 choose_argmax_form(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -408,6 +425,7 @@ tile_kind(const HistSlot &slot)
 	}
 }
 
+/* Returns whether both columns have the same values, so that one can be read for the other. */
 static bool
 is_same_column(const GpuaggColumn &a, const GpuaggColumn &b)
 {
@@ -437,7 +455,7 @@ order_slots_by_column(HistArgs &args)
 		args.slot[s].repeats_x = is_same_column(args.slot[s - 1].x, args.slot[s].x);
 }
 
-/* Returns whether the program of a call in tiles computes a key. */
+/* Returns whether a key of the bins is computed by the program of a call in tiles. */
 static bool
 has_computed_key(const GpuaggBins &b)
 {
@@ -516,7 +534,10 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
-/* Sets the arguments that concern the whole call, except the bins. */
+/*
+ * Sets the arguments that concern the whole call, except the bins. Returns INVALID or UNSUPPORTED
+ * if there are too many slots or rows.
+ */
 static GpuaggCudaStatus
 init_args(const GpuaggHist *hist, HistArgs &args)
 {
@@ -690,7 +711,10 @@ plan_copies_of_slot(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 	args.extra[s].log2_max_copies = most;
 }
 
-/* Plans copies of the states that out-of-window rows change under locks. */
+/*
+ * Takes workspace for copies of the states that out-of-window rows (hist.cuh) change under locks.
+ * Each block changes one of the copies.
+ */
 static void
 plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 						  Workspace &ws)
@@ -722,7 +746,7 @@ plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, Hist
 			plan_copies_of_slot(args, s, most, log2 + s, ws);
 }
 
-/* Plans copies of the states that are changed in the L2 cache. */
+/* Takes workspace for the copies that choose_global_copies() has chosen. */
 static void
 plan_global_copies(HistPlan &plan, Workspace &ws)
 {

@@ -339,9 +339,10 @@ load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 /* ---- bins --------------------------------------------------------------- */
 
 /*
- * Finds the bins of the rows whose bits are set in `ok`. Returns the bits of the rows that have a
- * bin: the filter, NULL keys and negative indexes leave rows out. Rows with a key out of range are
- * left out, too, and counted in status->outside unless status is NULL.
+ * Sets bin[j] for each row[j] whose bit j is set in `ok`. Returns `ok` without the rows that have
+ * no bin: rows that the filter rejects, rows with a NULL key (unless NULL has a bin), with a
+ * negative index, or with a key out of range. Rows with a key out of range are also counted in
+ * status->outside, unless status is NULL.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -423,12 +424,14 @@ shared_address(const void *p)
 	return (u32) __cvta_generic_to_shared(p);
 }
 
+/* Adds 1 to a word of shared memory. at: its shared_address(). */
 static __device__ __forceinline__ void
 shared_count(u32 at)
 {
 	asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(at) : "memory");
 }
 
+/* Adds v to a word of shared memory and returns its old value. at: its shared_address(). */
 static __device__ __forceinline__ u32
 shared_add(u32 at, u32 v)
 {
@@ -439,9 +442,10 @@ shared_add(u32 at, u32 v)
 }
 
 /*
- * Adds the CNT words a[], sign-extended by `fill` (0 or ~0), to a two's complement number in shared
- * memory, from its word w0 on. The number has `words` words at p, p + plane, p + 2 * plane and so
- * on. Returns the carry out of the last word. CHECK: w0 + CNT may exceed `words`.
+ * Adds a[] * 2^(32 * w0) to a two's complement number in shared memory. The number has `words`
+ * words at p, p + plane, p + 2 * plane and so on. a[] has CNT words, the lowest first; `fill` (0 or
+ * ~0) is its sign extension. Returns the carry out of the last word: -1, 0 or 1. CHECK must be true
+ * if w0 + CNT may exceed `words`.
  */
 template <int CNT, bool CHECK = true>
 static __device__ __forceinline__ int
@@ -493,8 +497,8 @@ struct FixValue
 };
 
 /*
- * Converts the bits of a double to fixed point. Returns false if the value is an out-of-window row:
- * it has no exact place in the window.
+ * Converts a double, given by its bits, to the fixed-point value f. Returns false, with f
+ * undefined, if the value cannot be stored exactly in the window (an out-of-window row).
  */
 static __device__ __forceinline__ bool
 fix_from_double(u64 bits, int e0, int max_shift, FixValue &f)
@@ -515,6 +519,7 @@ fix_from_double(u64 bits, int e0, int max_shift, FixValue &f)
 	return true;
 }
 
+/* Negates a two's complement number of CNT words, the lowest word first. */
 template <int CNT>
 static __device__ __forceinline__ void
 negate_words(u32 (&a)[CNT])
@@ -529,7 +534,7 @@ negate_words(u32 (&a)[CNT])
 	}
 }
 
-/* Adds a fixed-point value to a wide sum. */
+/* Adds f to a wide sum in shared memory, whose `words` words are at p, p + plane and so on. */
 static __device__ __forceinline__ void
 add_fix(u32 *p, u32 plane, int words, const FixValue &f)
 {
@@ -545,7 +550,7 @@ add_fix(u32 *p, u32 plane, int words, const FixValue &f)
 	add_words<3, false>(p, plane, words, a, f.negative ? ~0u : 0, f.shift >> 5);
 }
 
-/* Adds the product of two fixed-point values to a wide sum. */
+/* Adds the product f * g to a wide sum in shared memory, like add_fix(). */
 static __device__ __forceinline__ void
 add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
 {
@@ -583,21 +588,21 @@ add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
 #define FIX_LOW_BITS 20 /* bits of the lowest digit */
 #define FIX_MAX_DIGITS 4
 
-/* Returns the bits of a digit other than the lowest, in sums of `digits` digits. */
+/* Returns how many bits a digit has that is not the lowest, if a value has `digits` digits. */
 static __host__ __device__ __forceinline__ int
 fix_digit_bits(int digits)
 {
 	return digits == 4 ? 24 : 27;
 }
 
-/* Returns log2 of the weight of a word, relative to 2^e0. */
+/* Returns log2 of the weight of word number `word` of a FIX sum, in units of 2^e0. */
 static __host__ __device__ __forceinline__ int
 fix_log2_weight(int digits, int word)
 {
 	return word == 0 ? 0 : FIX_LOW_BITS + fix_digit_bits(digits) * (word - 1);
 }
 
-/* Returns the value that a carry out of this word has in the next word. */
+/* Returns what is added to word number `word` + 1 for a carry out of word number `word`. */
 static __device__ __forceinline__ int
 fix_carry_value(int digits, int word)
 {
@@ -605,8 +610,9 @@ fix_carry_value(int digits, int word)
 }
 
 /*
- * Returns the constant that cuts off a digit: 1.5 * 2^52 units of it, and the bias of the lowest
- * digit, which the second digit subtracts again.
+ * Returns the constant by which fix_cut_digit() cuts off a digit: 1.5 * 2^52 units of the digit.
+ * The constant of the lowest digit also adds the bias, and that of the second digit subtracts it
+ * again.
  */
 static __device__ __forceinline__ double
 fix_magic(int e0, int digits, int digit)
@@ -621,8 +627,8 @@ fix_magic(int e0, int digits, int digit)
 }
 
 /*
- * Returns the least high word of an absolute value that is too large for the window. Below it, the
- * top digit has at most 27 bits.
+ * Returns the limit for the high 32 bits of an absolute value. A value whose high bits are not
+ * below it is too large for the window. Below the limit, the top digit has at most 27 bits.
  */
 static __device__ __forceinline__ u32
 fix_high_word_limit(int e0, int max_shift)
@@ -663,7 +669,10 @@ template <int DIGITS> struct FixWindow
 				magic[k] = fix_magic(e0, DIGITS, k);
 		}
 	}
-	/* Splits a double into digits. Returns false if the value is out of the window. */
+	/*
+	 * Splits v into digits d[0] (the lowest) to d[DIGITS - 1]. Returns false if v is out of the
+	 * window; the digits are then undefined.
+	 */
 	template <int ROOM>
 	__device__ __forceinline__ bool
 	cut(double v, u32 (&d)[ROOM]) const
@@ -709,7 +718,7 @@ any_digit_overflows(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM]
 	return (int) over < 0;
 }
 
-/* Raises *p to v. Most rows do not raise it, so it is read first. */
+/* Sets *p to the maximum of *p and v. Most rows do not raise *p, so it is read first. */
 static __device__ __forceinline__ void
 max_u32(u32 *p, u32 v)
 {
@@ -717,7 +726,10 @@ max_u32(u32 *p, u32 v)
 		atomicMax(p, v);
 }
 
-/* Raises *p to v. Few rows raise a maximum, so the compare-and-swap loop rarely runs. */
+/*
+ * Sets *p to the maximum of *p and v. Few rows raise a maximum, so the compare-and-swap loop rarely
+ * runs.
+ */
 static __device__ __forceinline__ void
 max_u64(u64 *p, u64 v)
 {
@@ -747,14 +759,14 @@ f64_order_code(u64 bits)
 	return bits >> 63 ? ~bits : bits | 1ULL << 63;
 }
 
-/* Returns the bits of the double that has this code. */
+/* Returns the bits of the double whose f64_order_code() is `code`. */
 static __device__ __forceinline__ u64
 f64_of_order_code(u64 code)
 {
 	return code >> 63 ? code & ~(1ULL << 63) : ~code;
 }
 
-/* Returns the code of a float4, given the bits of its value as a double. */
+/* Like f64_order_code(), in 32 bits for a float4. v: the bits of its value as a double. */
 static __device__ __forceinline__ u32
 f32_order_code(u64 v)
 {
@@ -765,6 +777,7 @@ f32_order_code(u64 v)
 	return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
+/* Returns the float whose f32_order_code() is `code`. */
 static __device__ __forceinline__ float
 f32_of_order_code(u32 code)
 {

@@ -32,7 +32,10 @@ template <int DIGITS> struct HotBin
 
 /* ---- float sums ------------------------------------------------------------------ */
 
-/* Adds the carries of words that overflowed when digits d were added to `old`. */
+/*
+ * Adds the carries of the words that overflowed when digits d were added to them. old: their values
+ * before.
+ */
 template <int DIGITS, int ITEMS>
 static __device__ __forceinline__ void
 add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
@@ -226,8 +229,8 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 /* ---- extremes -------------------------------------------------------------------- */
 
 /*
- * Raises maxima to the items' codes of 32 or 64 bits.  Most items only read.  64 bits need
- * compare-and-swap: shared memory has no native 64-bit maximum.
+ * Sets the word of each item to the maximum of the word and the item's code.  Most items only read.
+ * Words of 64 bits need compare-and-swap: shared memory has no native 64-bit maximum.
  */
 template <typename W, int ITEMS>
 static __device__ __forceinline__ void
@@ -261,8 +264,8 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 }
 
 /*
- * Minima or maxima of 64-bit integers or doubles, whose bits are in v.  A decimal whose code is
- * that of an empty bin changes the state.
+ * Adds 64-bit integers or doubles, whose bits are in v, to minima or maxima.  A decimal with code
+ * 0, which stands for an empty bin, changes the state instead.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -286,7 +289,7 @@ add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&a
 	}
 }
 
-/* Minima or maxima of 32-bit integers. */
+/* Adds 32-bit integers to minima or maxima. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS],

@@ -118,6 +118,7 @@ struct SharedPairs
 	volatile int64_t *keys, *values;
 	u32 *locks;
 
+	/* Divides the block's dynamic shared memory into the arrays of n entries. */
 	__device__ __forceinline__
 	SharedPairs(u32 n)
 	{
@@ -128,6 +129,7 @@ struct SharedPairs
 		locks = (u32 *) (keys + 2 * n);
 	}
 
+	/* Returns the key of an entry, which other threads may change at any time. */
 	__device__ __forceinline__ int64_t
 	key(u32 at) const
 	{
@@ -164,7 +166,10 @@ struct SharedPairs
 		return v;
 	}
 
-	/* Combines the pair v of each lane that `has` one with the lane's entry. */
+	/*
+	 * Combines the pair v into entry `at` if the lane `has` one.  All lanes of the warp must call
+	 * it.
+	 */
 	template <typename Op>
 	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
@@ -208,6 +213,7 @@ struct DeviceStates
 	{
 	}
 
+	/* Returns the key of a state, which may be stale. */
 	__device__ __forceinline__ int64_t
 	key(u32 at) const
 	{
@@ -236,6 +242,7 @@ struct DeviceStates
 	{
 	}
 
+	/* Returns pair(at): the key is read again, together with its value. */
 	__device__ __forceinline__ gpuagg_kv
 	pair_with_key(int64_t key, u32 at) const
 	{
@@ -257,7 +264,10 @@ struct DeviceStates
 #endif
 	}
 
-	/* Combines the pair v of each lane that `has` one with the state of its bin. */
+	/*
+	 * Combines the pair v into state `at` if the lane `has` one.  All lanes of the warp must call
+	 * it.
+	 */
 	template <typename Op>
 	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
@@ -271,8 +281,9 @@ struct DeviceStates
 /* ---- rows ------------------------------------------------------------------------ */
 
 /*
- * Combines a thread's rows `in`, one bit each, with the best pairs.  at: the entry of each row; for
- * other rows any entry that exists.  key: codes of the keys.  All lanes of the warp must call it.
+ * Combines the thread's rows whose bits are set in `in` with the best pairs. at: the entry of each
+ * row; for rows that are not `in`, any entry that exists. key: codes of the keys.  All lanes of the
+ * warp must call it.
  */
 template <typename Op, typename Best>
 static __device__ __forceinline__ void
@@ -341,8 +352,8 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ARGMAX_ROWS_PER_THR
 }
 
 /*
- * Returns which tile of a block's range comes as number t: first the `last` tiles from the end, the
- * last one first, then the others from the beginning.
+ * Returns the number of the tile that a block processes as number t.  First come the last `last`
+ * tiles of its range in reverse order, and then the others in their order.
  */
 static __device__ __forceinline__ u32
 tile_in_order(u32 t, u32 tiles, u32 last)
@@ -472,7 +483,7 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 
 /* ---- the kernels ----------------------------------------------------------------- */
 
-/* Adds a block's range of rows to the best pairs. */
+/* Combines the block's range of rows with the best pairs. */
 template <typename Op, typename K, typename Best>
 static __device__ __forceinline__ void
 add_block_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
@@ -483,7 +494,10 @@ add_block_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 c
 		add_vector_rows<Op, K>(args, argmax, best, copy);
 }
 
-/* One block for each multiprocessor, with hist_argmax_shared_bytes() of dynamic shared memory. */
+/*
+ * Finds the best rows of each block in shared memory, and combines them with the states.  There is
+ * one block for each multiprocessor, with hist_argmax_shared_bytes() of dynamic shared memory.
+ */
 template <typename Op, typename K>
 static __global__ void
 __launch_bounds__(threads_for<K>(), 1)
@@ -520,7 +534,10 @@ __launch_bounds__(threads_for<K>(), 1)
 	}
 }
 
-/* One block for each multiprocessor, without dynamic shared memory. */
+/*
+ * Combines rows with the states directly.  There is one block for each multiprocessor, without
+ * dynamic shared memory.
+ */
 template <typename Op, typename K>
 static __global__ void
 __launch_bounds__(threads_for<K>(), 1)
@@ -536,6 +553,7 @@ __launch_bounds__(threads_for<K>(), 1)
 
 /* ---- launches -------------------------------------------------------------------- */
 
+/* Launches one of the two kernels for keys of type K, as the model chose. */
 template <typename Op, typename K>
 static cudaError_t
 launch_argmax(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,

@@ -41,9 +41,9 @@ cas_word_state(u64 kept)
 }
 
 /*
- * Combines the value of each lane that `has` one with the lane's word; returns error bits.  A lane
- * whose compare-and-swap fails tries again with the bits that it found.  crowded: combines values
- * of one bin before the first try.  All lanes of the warp must call it.
+ * Combines v into the word *place of this lane, if the lane `has` a value; returns error bits.  If
+ * its compare-and-swap fails, it tries again with the bits that it found. crowded: values of the
+ * warp's lanes with one bin are combined before the first try.  All lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -63,8 +63,9 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 }
 
 /*
- * Combines a thread's rows `ok` with words, one row of each thread after another; returns error
- * bits. p: the slot's words, 1 << lc copies of each bin, of which a thread changes one.  lo and hi:
+ * Combines the rows of this thread whose bits are set in `ok` into the words of their bins; returns
+ * error bits.  All threads of a warp do their first row, then their second row, and so on. p: the
+ * slot's words.  A bin has 1 << lc copies of its word, and a thread changes one of them. lo and hi:
  * inputs, as make_input() takes them.  If more neighboring lanes have the same bin than copies keep
  * apart (sorted rows, a hot bin), a thread combines its later rows of that bin with the current
  * one.
@@ -111,7 +112,7 @@ change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&l
 	return err;
 }
 
-/* The same for a slot's operator; error bits are or'ed into the call's status. */
+/* Calls change_words() for the slot's operator.  Adds error bits to the call's status. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_cas_rows(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok,

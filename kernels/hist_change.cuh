@@ -81,7 +81,7 @@ template <> struct CasWord<8>
 	typedef unsigned long long type;
 };
 
-/* Combines state b into a; returns error bits. */
+/* Sets a to combine(a, b); returns error bits. */
 template <typename Op>
 static __device__ __forceinline__ int
 combine_into(typename Op::State &a, const typename Op::State &b)
@@ -148,7 +148,10 @@ fence_lock()
 	asm volatile("fence.acq_rel.gpu;" : : : "memory");
 }
 
-/* Combines b into a state of a multiple of 8 bytes, under a lock; returns error bits. */
+/*
+ * Combines b into the state *p while it holds the lock; returns error bits.  The size of a state
+ * must be a multiple of 8 bytes.
+ */
 template <typename Op>
 static __device__ int
 change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
@@ -197,8 +200,8 @@ load_16_bytes(const void *p)
 }
 
 /*
- * Combines b into a 16-byte state; returns error bits.  By 128-bit compare-and-swap where the
- * device has it, else under the lock.
+ * Combines b into a 16-byte state; returns error bits.  Uses 128-bit compare-and-swap where the
+ * device has it, else the lock.
  *
  * If b does not change the state that was read, nothing is written.  So that state must not be
  * torn, but it may be stale: the order of changes is free, and b changed nothing at the time of
@@ -236,7 +239,7 @@ change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 
 /*
  * Combines v, the state of one or more rows, into the state at p, in the way that suits the
- * operator and the size of its state; returns error bits.  lock: that of the bin.
+ * operator and the size of its state; returns error bits. lock: the lock of the state (bin_lock).
  */
 template <typename Op>
 static __device__ int
@@ -267,7 +270,8 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 }
 
 /*
- * Returns the lock of a bin.  A hash spreads bins, so that copies of a state have different locks.
+ * Returns the lock of a state, by its number (see bin_in_block_copy()).  The number is hashed, so
+ * that copies of a state have different locks.
  */
 static __device__ __forceinline__ u32 *
 bin_lock(const HistArgs &args, u32 bin)
@@ -276,8 +280,8 @@ bin_lock(const HistArgs &args, u32 bin)
 }
 
 /*
- * Returns the number of the state that this block changes for a bin of slot s: that of the bin, or
- * of one of its copies.  Number copy * nbins + bin; copy 0 is the slot's states.
+ * Returns the number of the state that this block changes for a bin of slot s.  States and their
+ * copies are numbered copy * nbins + bin, where copy 0 is the caller's states.
  * hist_launch_prepare() must have ended, since it samples how many copies are used.
  */
 static __device__ __forceinline__ u32
@@ -289,7 +293,7 @@ bin_in_block_copy(const HistArgs &args, int s, u32 bin)
 						  bin;
 }
 
-/* Returns the address of a state, by its number; see bin_in_block_copy(). */
+/* Returns the address of a state of slot s. bin: the state's number; see bin_in_block_copy(). */
 template <typename Op>
 static __device__ __forceinline__ typename Op::State *
 state_at(const HistArgs &args, int s, u32 bin)
@@ -306,7 +310,10 @@ state_at(const HistArgs &args, int s, u32 bin)
 	return p + bin;
 }
 
-/* Combines v into a state, by its number; returns error bits. */
+/*
+ * Combines v into a state of slot s; returns error bits. bin: the state's number; see
+ * bin_in_block_copy().
+ */
 template <typename Op>
 static __device__ __forceinline__ int
 change_bin(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
@@ -339,7 +346,7 @@ sums_floats(int op)
 	return form_of(op) == HIST_FIX || form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
 }
 
-/* Returns whether most rows do not change a state, so that they only read it. */
+/* Returns whether most rows only read the state of their bin, since they do not change it. */
 static constexpr __host__ __device__ bool
 mostly_reads(int op)
 {
@@ -347,7 +354,9 @@ mostly_reads(int op)
 		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || is_argmax(op);
 }
 
-/* Returns whether out-of-window rows take locks, so that states should have copies. */
+/*
+ * Returns whether out-of-window rows change states under locks, so that states should have copies.
+ */
 static constexpr __host__ __device__ bool
 locks_out_of_window(int op)
 {
@@ -355,8 +364,8 @@ locks_out_of_window(int op)
 }
 
 /*
- * Returns whether states are changed by native additions, or rarely, so that hot bins need no
- * entries.  Sums of float4 are changed by compare-and-swap, but float4 is rarely out of the window.
+ * Returns whether hot bins need no entries, because states are changed by native additions.  Sums
+ * of float4 are included: they change by compare-and-swap, but float4 is rarely out of the window.
  */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
@@ -365,7 +374,7 @@ adds_natively(int op)
 		op == MONOID_SUM_F32;
 }
 
-/* Returns whether changes of hot bins go through entries. */
+/* Returns whether hot bins of the operator have entries in shared memory (HotEntry). */
 static constexpr __host__ __device__ bool
 uses_hot_entries(int op)
 {
@@ -467,10 +476,10 @@ put_hot_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
 }
 
 /*
- * Combines all entries of the block with the states of their bins, and frees them.  What the warps
- * have of a bin in the same entry is combined first.  Called by all threads of a block, after its
- * last row, or before other threads fold these bins.  If there are entries, starts and ends with a
- * barrier.
+ * Combines all entries of the block with the states of their bins, and frees them.  States of one
+ * bin that several warps have in the same entry are combined first.  Called by all threads of a
+ * block, after its last row, or before other threads fold these bins.  If there are entries, starts
+ * and ends with a barrier.
  */
 static __device__ __forceinline__ void
 hot_entries_flush(const HistArgs &args)
@@ -508,9 +517,10 @@ hot_entries_flush(const HistArgs &args)
 }
 
 /*
- * Combines the value v of each lane that `has` one into the entry of its bin, or into the bin's
- * state if the bin has no entry; returns error bits.  several: v is that of several rows of the
- * warp.  Of lanes whose bins share an entry, only one uses it.  All lanes of the warp must call it.
+ * Combines the value v of this lane, if it `has` one, into the hot entry of its bin, or into the
+ * bin's state if the bin has no entry; returns error bits. several: v is the result of several rows
+ * of the warp.  If the bins of several lanes share an entry, one lane uses it and the others change
+ * states.  All lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ int
@@ -572,7 +582,7 @@ lift_row(u64 lo, u64 hi)
 	return Op::lift(x);
 }
 
-/* Returns the state that another lane passes as v. */
+/* Returns the state that lane number `lane` passes as v.  All lanes of the warp must call it. */
 template <typename S>
 static __device__ __forceinline__ S
 shuffle_state(const S &v, int lane)
@@ -581,11 +591,11 @@ shuffle_state(const S &v, int lane)
 }
 
 /*
- * Combines the values v of lanes that are peers into the value of the first of them; returns error
- * bits.  peers: the lanes with the same bin as this one.  Afterwards only the first of the peers
- * `has` a value.  Each step combines pairs of neighboring peers, so there are at most five
- * (Demouth, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of the
- * warp must call it.
+ * Combines the values v of lanes with the same bin (peers) into the v of the lowest of these lanes;
+ * returns error bits. peers: the lanes with the same bin as this lane, as bits.  Clears `has` in
+ * all peers but the lowest.  Each step combines pairs of neighboring peers, so there are at most
+ * five (Demouth, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of
+ * the warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -612,8 +622,8 @@ combine_peers(u32 peers, bool &has, typename Op::State &v)
 }
 
 /*
- * Combines the row of each lane that `has` one into the state of its bin; returns error bits.  Rows
- * of one bin are combined first, so that a warp changes the state of a hot bin only once.  All
+ * Combines the row of this lane, if it `has` one, into the state of its bin; returns error bits.
+ * Rows of one bin are combined first, so that a warp changes the state of a hot bin only once.  All
  * lanes of the warp must call it.
  */
 template <typename Op>
@@ -641,6 +651,7 @@ enum HistChange
 	CHANGE_SUMS           /* float sums (HIST_FIX), which need no entries */
 };
 
+/* Returns whether an instance of change_rows() has code for the operator. */
 static constexpr __host__ __device__ bool
 includes_operator(HistChange which, int op)
 {
@@ -650,9 +661,10 @@ includes_operator(HistChange which, int op)
 }
 
 /*
- * Combines the row of each lane that `has` one into the state of its bin, by the operator of slot
- * s. bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as make_input()
- * takes it.  Adds error bits to the call's status.  All lanes of the warp must call it.
+ * Combines the row of this lane, if it `has` one, into the state of its bin, by the operator of
+ * slot s. bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as
+ * make_input() takes it.  Adds error bits to the call's status.  All lanes of the warp must call
+ * it.
  */
 template <HistChange WHICH>
 static __device__ __noinline__ void

@@ -80,7 +80,10 @@ struct CountPass
 	u32 bytes; /* address of the bytes in shared memory */
 };
 
-/* Counts N rows. there[]: whether each group of four rows exists. */
+/*
+ * Counts N rows in the bytes of their bins. value: the bin column's values of the rows. there[i]:
+ * whether rows 4 * i to 4 * i + 3 exist. Adds the number of rows out of range to `outside`.
+ */
 template <int N>
 static __device__ __forceinline__ void
 count_rows_in_bytes(const CountArgs &args, const CountPass &range, const int32_t (&value)[N],

@@ -10,7 +10,7 @@
  *
  *	deviations_kernel		adds all rows to bins in shared memory, in one or more passes over the
  *							bins; flushes them to limbs, which a later kernel folds into states
- *	out_of_window_kernel	adds the rows that have no place in the window to their states
+ *	out_of_window_kernel	combines rows that do not fit the window with states
  *
  * A block of deviations_kernel has 1024 threads with a row each, so 64 registers a thread.  That is
  * enough because the loop has no calls.  The compiler keeps whatever is live across a call in local
@@ -80,7 +80,7 @@ struct FloatExtremes
 	}
 };
 
-/* Where a block's bins are, and which rows are out of range. */
+/* Where a block's bins are in shared memory, and how rows out of range are recognized. */
 struct DeviationPlaces
 {
 	FastShared place;

@@ -115,7 +115,7 @@ struct ExchangeShared : FastShared
 	const HistExchange *x;
 	const u32 *hot;
 
-	/* Returns the bin of a place. */
+	/* Returns the bin at place `at` of this block's planes. */
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
 	{
@@ -362,7 +362,7 @@ struct Producer
 	}
 };
 
-/* The producers' part of the kernel. */
+/* Moves the rows of all rounds from the columns to the queues.  Only producers call it. */
 static __device__ __forceinline__ void
 run_producers(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds,
 			  bool any_hot)
@@ -433,7 +433,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 	barrier_arrive(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 }
 
-/* The reserving warp's part of the kernel. */
+/* Reserves room in the queues for the tiles of all rounds.  Only the reserving warp calls it. */
 static __device__ __forceinline__ void
 run_reserving_warp(const HistArgs &args, const HistExchange &x, u32 rounds)
 {
@@ -607,7 +607,10 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 				   });
 }
 
-/* The consumers' part of the kernel.  The groups of consumers take the rounds in turn. */
+/*
+ * Adds the rows of the block's queues to the words of its bins, in all rounds.  Only consumers call
+ * it; their groups take the rounds in turn.
+ */
 template <int KIND>
 static __device__ __forceinline__ void
 run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds)
@@ -750,8 +753,8 @@ static __global__ void __launch_bounds__(2 * HOT_BINS)
 /* ---- choice and launch ------------------------------------------------------------------ */
 
 /*
- * Returns whether the slots are a sum that an exchange supports, with or without a count.  Fills in
- * how they are added.
+ * Returns whether the slots are a sum that an exchange supports, with or without a count.  If so,
+ * sets `fast` and `kind` as fast_match_shape() does.
  */
 static bool
 is_exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
@@ -760,7 +763,7 @@ is_exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
 		(kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
 }
 
-/* Sets the sizes of an exchange. */
+/* Sets the members of x that depend only on the number of bins and of multiprocessors. */
 static void
 set_exchange_sizes(const HistArgs &args, const DeviceFacts &facts, HistExchange &x)
 {
@@ -801,8 +804,8 @@ hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool alwa
 }
 
 /*
- * Numbers of words that prepare_call_kernel clears, in addition to the limbs of hot bins: cursors
- * of the queues, and counts.
+ * Words of x.cursor, and words of x.produced, x.consumed and x.ndeferred together.
+ * prepare_call_kernel clears them, in addition to the limbs of hot bins.
  */
 #define QUEUE_WORDS (EXCHANGE_ROUNDS * MOST_OWNERS)
 #define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 1)

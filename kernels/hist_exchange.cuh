@@ -50,10 +50,10 @@ divide_by_owners(const HistExchange &x, u32 n)
 }
 
 /*
- * Returns the owner of the first bin in row `local` of the bins, where x.owners neighbouring bins
- * are a row.  Each bin of a row has another owner, because rows of sorted keys have neighbouring
- * bins.  Rows of bins begin with different owners, so that bins that are multiples of a number are
- * spread, too.
+ * Returns the owner of bin local * x.owners.  This bin and the x.owners - 1 bins after it have the
+ * local number `local`, and each of them has a different owner.  So neighbouring bins, which sorted
+ * keys have, are spread over the owners.  The first owner depends on `local`, so that bins that are
+ * multiples of a number are spread, too.
  */
 static __device__ __forceinline__ u32
 first_owner(const HistExchange &x, u32 local)
@@ -61,7 +61,7 @@ first_owner(const HistExchange &x, u32 local)
 	return local & x.mask;
 }
 
-/* Where a bin belongs. */
+/* The owner of a bin, and the bin's place there. */
 struct OwnedBin
 {
 	u32 owner;

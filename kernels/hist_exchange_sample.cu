@@ -14,7 +14,7 @@
 	(EXCHANGE_SAMPLE_THREADS * Tuned::EXCHANGE_SAMPLES_PER_THREAD / Tuned::EXCHANGE_SAMPLE_WINDOWS)
 #define SAMPLE_CELLS (1 << Tuned::EXCHANGE_SAMPLE_LOG2_CELLS)
 
-/* Returns the counter that counts the samples of a bin. */
+/* Returns the index of the counter for samples of a bin.  Several bins may share a counter. */
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)
 {
@@ -50,7 +50,7 @@ find_hot_bins(const u32 (&bin)[Tuned::EXCHANGE_SAMPLES_PER_THREAD], u32 nbins, u
 	}
 }
 
-/* Returns how many of a thread's samples are floats without a place in the window. */
+/* Returns how many of a thread's samples are floats that do not fit the window. */
 static __device__ __forceinline__ u32
 count_out_of_window(const HistArgs &args, const FastArgs &fast,
 					const u64 (&value)[Tuned::EXCHANGE_SAMPLES_PER_THREAD])

@@ -23,7 +23,10 @@ sample_hot_bin(const uint16_t *bin, const HistItem &item)
 	return b[0] == b[1] || b[0] == b[2] ? b[0] : b[1] == b[2] ? b[1] : NO_BIN;
 }
 
-/* Adds what the warp has in registers for the hot bin to the limbs of the split partition. */
+/*
+ * Adds the hot bin's sums, which the lanes of the warp have in registers, to the limbs of the split
+ * partition.
+ */
 template <int DIGITS>
 static __device__ __forceinline__ void
 flush_hot_bin(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *limbs)
@@ -136,9 +139,10 @@ is_minimum(int op)
 }
 
 /*
- * Returns the bound if the extremes of all bins have at least this code (max_code). For integers it
- * is the first value with a greater code. For doubles it is the value of the code: those beyond it
- * have a greater code. greatest: the greatest code of the type.
+ * Returns the bound (see above), given that the extremes of all bins have at least this code
+ * (max_code). The bound of integers is the first value with a greater code. The bound of doubles is
+ * the value of the code itself; values beyond it have a greater code. greatest: the greatest code
+ * of the type.
  */
 static __device__ __forceinline__ u64
 bound_of_code(int op, u64 code, u64 greatest)
@@ -169,8 +173,8 @@ bound_of_code(int op, u64 code, u64 greatest)
 }
 
 /*
- * Returns the bound of a slot, from the codes of the block's bins at p. The whole warp must call
- * it.
+ * Returns the bound of a slot with operator op, computed from the codes that the block's bins have
+ * at p. wide: a code has 64 bits. The whole warp must call it.
  */
 static __device__ __noinline__ u64
 find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
@@ -190,7 +194,10 @@ find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
 	return bound_of_code(op, least, wide ? ~0ULL : 0xffffffffULL);
 }
 
-/* Values below or above these, or integers equal to them, may be new extremes. */
+/*
+ * A value below `low` or above `high` may be a new extreme. An integer equal to one of them may be
+ * one, too.
+ */
 struct Bounds
 {
 	u64 low, high;
@@ -205,7 +212,10 @@ column_has_doubles(const HistArgs &args, const FastArgs &fast)
 		(KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
 }
 
-/* Computes the bounds from the extremes that the block has so far. The whole warp must call it. */
+/*
+ * Sets `bounds` from the extremes that the block has in shared memory so far. The whole warp must
+ * call it.
+ */
 template <int KIND>
 static __device__ __forceinline__ void
 update_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc,
@@ -297,7 +307,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		add_extremes<ITEMS>(args, fast.slot, place, at, tile.v, in);
 }
 
-/* Adds the rows of a tile to the further extremes. */
+/* Adds the rows of a tile to the slots of fast.joined, which are extremes of the same column. */
 template <int KIND, bool PAIRED>
 static __device__ __forceinline__ void
 add_joined_extremes(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place,
@@ -519,6 +529,7 @@ __launch_bounds__(fast_sm_threads(KIND), 1)
 /* Shared memory that the kernels declare. */
 #define STATIC_BYTES 64
 
+/* Launches the kernel of a kind: one for partitioned rows, or one for rows in their order. */
 template <int KIND>
 static cudaError_t
 launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
@@ -543,6 +554,7 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 						stream, args, fast);
 }
 
+/* Launches the kernel of a FastKind that is known at run time only. */
 static cudaError_t
 launch_fast_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
 				 cudaStream_t stream)

@@ -28,7 +28,7 @@ enum FastKind
 	FAST_KINDS      /* number of kinds; as a kind: unsupported */
 };
 
-/* Returns the digits of a value in a float sum; 0 for other kinds. */
+/* Returns how many digits a value of a float sum is split into; 0 for other kinds. */
 static constexpr __host__ __device__ int
 fast_digits(int kind)
 {
@@ -42,10 +42,10 @@ fast_is_extreme(int kind)
 }
 
 /*
- * Returns the threads of a multiprocessor. Float sums need 128 registers a thread, or registers
- * spill to memory. With fewer rows of a thread in a tile, their atomics would not overlap.
- * Partitions divide the threads into two blocks, so that one block flushes while the other reads
- * rows.
+ * Returns how many threads of a kind's kernels run on a multiprocessor. Float sums need 128
+ * registers a thread, or registers spill to memory. With fewer rows of a thread in a tile, their
+ * atomics would not overlap. Partitions divide the threads into two blocks, so that one block
+ * flushes while the other reads rows.
  */
 static constexpr __host__ __device__ int
 fast_sm_threads(int kind)
@@ -54,8 +54,8 @@ fast_sm_threads(int kind)
 }
 
 /*
- * Returns the rows of a thread in a tile, as many as registers allow while the next tile is loaded.
- * paired: bins are made of two keys.
+ * Returns how many rows of a tile a thread has: as many as registers allow while the next tile is
+ * loaded. paired: bins are made of two keys.
  */
 static constexpr __host__ __device__ int
 fast_tile_items(int kind, bool paired)
@@ -93,7 +93,7 @@ template <> struct FastInput<FAST_FIX3_F32>
 	typedef float type;
 };
 
-/* Most further slots. */
+/* Greatest number of slots in FastArgs.joined. */
 #define FAST_MORE 2
 
 /* A call of a common shape. Slots are numbers in HistArgs.slot; -1: there is none. */
@@ -108,7 +108,7 @@ struct FastArgs
 	PairedKeys keys;
 };
 
-/* The place of a block's bins in shared memory. */
+/* Where the words of a block's bins are in shared memory. */
 struct FastShared
 {
 	u32 *count;   /* plane of the COUNT slot */
@@ -122,7 +122,7 @@ struct FastShared
 	int log2_copies;
 	u32 copy; /* the copy that this thread adds to */
 
-	/* Returns the bin at a place of a plane. */
+	/* Returns the bin of the word at index `at` of a plane. */
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
 	{
@@ -168,8 +168,8 @@ add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &
 }
 
 /*
- * Returns the place of bins [bin0, bin0 + nbins) in shared memory with 1 << lc copies. counting:
- * there is a COUNT slot.
+ * Returns where the words of bins [bin0, bin0 + nbins) are in `shared`, with 1 << lc copies of each
+ * bin. counting: fast.count is a slot.
  */
 template <int KIND>
 static __device__ __forceinline__ FastShared
@@ -234,7 +234,7 @@ flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shar
 
 /* ---- choice -------------------------------------------------------------------- */
 
-/* Returns the kind of a slot, or FAST_KINDS if the kernels do not support it. */
+/* Returns the FastKind of a slot, or FAST_KINDS if the kernels do not support it. */
 static inline int
 fast_kind(const HistSlot &slot)
 {
@@ -270,7 +270,10 @@ is_plain_count(const HistSlot &slot)
 	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
-/* Returns whether slot s is an extreme of the main slot's column that can be added with it. */
+/*
+ * Returns whether slot s is an extreme of the same column as the main slot `first`, so that one
+ * kernel can add both.
+ */
 static inline bool
 can_join_extreme(const HistArgs &args, int first, int s)
 {
@@ -280,7 +283,10 @@ can_join_extreme(const HistArgs &args, int first, int s)
 		!args.part.item;
 }
 
-/* Returns whether a call has a common shape. Fills in `fast` and the kind of the main slot. */
+/*
+ * Returns whether a call has a common shape. If so, sets `fast`, and `kind` to the FastKind of the
+ * main slot.
+ */
 static inline bool
 fast_match_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {

@@ -6,14 +6,14 @@
  *
  * Where the workspace has room, states have M copies. The caller's states are the first copy. The
  * others are initialized before rows are added, and merged into the states at the end. A block
- * changes the copy of its number. How many copies are used is sampled (sample_distinct_bins): the
+ * chooses its copy by its number. How many copies are used is sampled (sample_distinct_bins): the
  * fewer bins are in use, the more copies. Slots in shared memory have such copies for out-of-window
  * rows.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-/* Adds all rows to the states, or to the copy of the block. */
+/* Combines all rows with the states, or with the block's copy of the states. */
 static __global__ void
 __launch_bounds__(GLOBAL_THREADS_PER_BLOCK)
 	accumulate_global_kernel(const __grid_constant__ HistArgs args)
@@ -117,7 +117,7 @@ merge_copies_kernel(typename Op::State *states, const typename Op::State *copies
 		atomicOr(errors, (u32) err);
 }
 
-/* Returns the blocks of a launch that needs this many threads. */
+/* Returns the number of blocks for this many threads, at most GLOBAL_MAX_STATE_BLOCKS. */
 static int
 blocks_for_threads(int64_t threads)
 {
@@ -128,6 +128,7 @@ blocks_for_threads(int64_t threads)
 
 /* ---- launches ------------------------------------------------------------------- */
 
+/* Queues init_states_kernel for an operator. */
 static GpuaggCudaStatus
 launch_init_states(int op, void *states, int64_t n, const int *copies, int blocks,
 				   const DeviceFacts &facts, cudaStream_t stream)
@@ -147,6 +148,7 @@ launch_init_states(int op, void *states, int64_t n, const int *copies, int block
 	return GPUAGG_CUDA_OK;
 }
 
+/* Queues merge_copies_kernel for slot s. */
 static GpuaggCudaStatus
 launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const DeviceFacts &facts,
 							cudaStream_t stream)
@@ -171,8 +173,8 @@ launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const Devic
 }
 
 /*
- * Returns the blocks for copies. These are often unused, so there are no more blocks than run
- * concurrently.
+ * Returns the number of blocks that initialize or merge copies of states. The copies are often
+ * unused, so there are no more blocks than run concurrently.
  */
 static int
 blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)

@@ -25,10 +25,10 @@
 #define RACE_ITEMS (Tuned::HIST_RACE_SAMPLE_LINES / HIST_PREPARE_WARPS)
 
 /*
- * Samples the race factor and returns D, the number of bins in use: if each of D bins were as
- * likely as any other, one pair of rows in D would have equal bins. The pairs are of rows of a
- * warp. These are neighbours, as they are when rows are added, so sorted rows count as if they had
- * few bins. The whole block of HIST_PREPARE_WARPS warps must call it.
+ * Returns D, an estimate of the number of bins in use, from a sample of pairs of rows. If D bins
+ * were equally likely, one pair in D would have equal bins (the race factor). Both rows of a pair
+ * are rows of one warp. These are neighbours, as they are when rows are added, so sorted rows count
+ * as if they had few bins. The whole block of HIST_PREPARE_WARPS warps must call it.
  */
 static __device__ int64_t
 sample_distinct_bins(const HistArgs &args)
@@ -257,7 +257,11 @@ __launch_bounds__(HIST_PREPARE_WARPS * 32)
 	} \
 	break
 
-/* Runs body for the rows of the whole warp serially: has, b, at, and its values l and h. */
+/*
+ * Runs body for the rows of the whole warp, one row of each lane at a time. In body, `has` is true
+ * if the lane has a row. Then b is the row's bin, `at` its place in a plane, and l and h are the
+ * words of its input.
+ */
 #define ROW_AFTER_ROW(body) \
 	for_each_row_of_warp<Tuned::HIST_ROWS_PER_THREAD>(ok, bin, lo, hi, \
 													  [&](bool has, int32_t b, u64 l, u64 h) \
@@ -267,7 +271,10 @@ __launch_bounds__(HIST_PREPARE_WARPS * 32)
 													  }); \
 	break
 
-/* Adds the rows of a slot to shared memory. Bins are relative to bin0. */
+/*
+ * Adds the thread's rows whose bits are set in `ok` to the words of slot s in shared memory. row:
+ * numbers of the rows in the columns. bin: their bins, less bin0. lc: log2 of the copies.
+ */
 static __device__ __forceinline__ void
 add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
 				 const u32 (&row)[Tuned::HIST_ROWS_PER_THREAD],
@@ -577,6 +584,7 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 
 /* ---- ranges of keys ------------------------------------------------------------ */
 
+/* Sets range[] to the range of no values. */
 static __global__ void
 init_key_range_kernel(int64_t *range)
 {
@@ -584,7 +592,10 @@ init_key_range_kernel(int64_t *range)
 	range[1] = INT64_MIN;
 }
 
-/* Finds the least and the greatest value of a column: range[0] and range[1]. */
+/*
+ * Lowers range[0] to the least value of a column, and raises range[1] to its greatest value. NULLs
+ * do not count.
+ */
 static __global__ void
 __launch_bounds__(HIST_RANGE_THREADS_PER_BLOCK)
 	key_range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)

@@ -59,7 +59,10 @@ GpuaggCudaStatus hist_launch_init_copies(const HistArgs &args, const DeviceFacts
 GpuaggCudaStatus hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts,
 										  cudaStream_t stream);
 
-/* Returns INVALID or UNSUPPORTED for bins that no kernel can use. */
+/*
+ * Returns INVALID or UNSUPPORTED for bins that no kernel can use, or that have fewer than
+ * least_columns key columns.
+ */
 GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins, int least_columns = 1);
 
 /*
@@ -70,8 +73,8 @@ bool hist_fast_supports(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
 /*
- * Returns the words of HistArgs.out_of_window that the call needs; 0 unless hist_deviations.cu
- * takes it.
+ * Returns how many words HistArgs.out_of_window has for the call: 0 unless hist_deviations.cu
+ * supports the call.
  */
 size_t hist_deviation_mark_words(const HistArgs &args);
 /*
@@ -124,7 +127,7 @@ hist_bins_are_paired(const GpuaggBins &b)
 		hist_key_is_plain(b, 1) && b.extent[0] * b.extent[1] == b.nbins;
 }
 
-/* Returns bins of kind INDEX that read a column of bins. */
+/* Returns bins of kind INDEX whose column is `bins`, an array in device memory. */
 static inline GpuaggBins
 make_index_bins(const int32_t *bins, int64_t nbins)
 {
@@ -147,6 +150,7 @@ struct SimpleBins
 	u32 n;                 /* number of bins */
 };
 
+/* Returns b as SimpleBins. The result is valid only if hist_bins_are_simple(b). */
 static inline SimpleBins
 make_simple_bins(const GpuaggBins &b)
 {
@@ -173,6 +177,7 @@ struct PairedKeys
 	}
 };
 
+/* Returns the keys of b as PairedKeys; hist_bins_are_paired(b) must hold. */
 static inline PairedKeys
 make_paired_keys(const GpuaggBins &b)
 {
@@ -251,15 +256,15 @@ struct HistExchange
 };
 
 /*
- * Returns whether an exchange supports the call; its float sums must have three digits. always: not
- * only where it is faster than a partition.
+ * Returns whether an exchange supports the call; its float sums must have three digits. always:
+ * even if a partition would be faster.
  */
 bool hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool always);
-/* Returns the words of workspace that the preparation must clear for an exchange. */
+/* Returns how many words of workspace the preparation must clear for an exchange. */
 size_t hist_exchange_zeroed_words(const HistArgs &args);
 /*
- * Fills in `exchange` and takes its workspace. `zeros` are the words that are cleared; NULL: only
- * sizes count.
+ * Fills in `exchange` and takes its workspace. `zeros` are the words that the preparation clears;
+ * NULL if only the size of the workspace is computed.
  */
 void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,
 						const PartPlan &part, HistExchange &exchange, Workspace &ws);

@@ -41,7 +41,7 @@ typedef enum HistForm
 	HIST_FORM_SHARED,    /* words in shared memory, M copies, S passes */
 	HIST_FORM_BYTES,     /* in shared memory, one byte a bin */
 	HIST_FORM_PARTITION, /* rows partitioned by bin range, then shared memory */
-	HIST_FORM_GLOBAL     /* states changed in the L2 cache */
+	HIST_FORM_GLOBAL     /* states in device memory, changed by atomics in the L2 cache */
 } HistForm;
 
 typedef struct HistModel
@@ -132,9 +132,9 @@ hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t
 }
 
 /*
- * Returns the words of a sum of numbers of `bits` bits over 2^block_bits rows. The numbers are
- * split into digits of digit_bits bits (28 at most). Each digit is added to one word, and a word
- * carries into the next one.
+ * Returns how many words a sum of 2^block_bits numbers of `bits` bits needs. The numbers are split
+ * into digits of digit_bits bits (28 at most). Each digit is added to one word, and a word carries
+ * into the next one.
  *
  * There are at least as many words as digits. The top word does not carry, so it needs room for the
  * sum of all rows, which is below 2^(bits + block_bits). The unit of the top word is 2^(digit_bits
@@ -209,7 +209,7 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 /* Bytes of an entry of ARGMAX and ARGMIN in shared memory: a key and a value (hist_argmax.cu). */
 #define HIST_ARGMAX_BYTES 16
 
-/* Returns the shared memory of a block for this many pairs and the locks. */
+/* Returns the bytes of shared memory of a block for this many entries and for the locks. */
 static inline int64_t
 hist_argmax_shared_bytes(int64_t entries)
 {
@@ -218,7 +218,7 @@ hist_argmax_shared_bytes(int64_t entries)
 
 /*
  * Returns the model of ARGMAX and ARGMIN slots: pairs in shared memory if the bins fit and blocks
- * have enough rows, else states in the L2 cache. shared: pairs wherever the bins fit.
+ * have enough rows, else states in the L2 cache. shared: use pairs even if blocks have few rows.
  */
 static inline HistModel
 hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shared)

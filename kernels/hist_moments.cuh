@@ -6,7 +6,7 @@
  * HistSlot.words2 words for the sum of x * x.  Word w of all bins is a plane.  All words are
  * signed.
  *
- * A value and its square have places in a window of fixed point: multiples of a unit.  They are cut
+ * A value and its square are stored in fixed point, as multiples of a unit.  They are cut
  * into digits of BITS bits, 24 or 28, and each digit is added to a word of its own.  A digit below
  * the highest is balanced: it is between -2^(BITS - 1) and 2^(BITS - 1).  Sums of balanced digits
  * grow slowly: the sum of n digits is around 2^(BITS - 2) * sqrt(n), so a word rarely overflows.
@@ -31,7 +31,7 @@ overflow_sign(u32 old, u32 d)
 	return (old ^ sum) & (d ^ sum);
 }
 
-/* Returns the bits at to at + 31 of a number of N words, which is sign-extended. */
+/* Returns the 32 bits from bit `at` on of a number of N words, which is sign-extended. */
 template <int N>
 static __device__ __forceinline__ u32
 bits_of_words(const u32 (&w)[N], int at)
@@ -140,7 +140,7 @@ template <int BITS> struct MomentDigits
 		cut_digits<BITS, XX>(xx, 106 + t > BITS * (XX - 1), d + X);
 	}
 
-	/* Adds the digits to their words. */
+	/* Adds the digits to their words, and stores the words' values before in old[]. */
 	__device__ __forceinline__ void
 	add(u32 plane_bytes)
 	{

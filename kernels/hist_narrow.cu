@@ -86,7 +86,10 @@ add_carries_of_four(const NarrowArgs &args, const NarrowPass &place, const u32 (
 				shared_add(next + v[j] * place.scale, (u32) ((int) addend[j] >> 31 | 1));
 }
 
-/* Adds four rows. */
+/*
+ * Adds four rows to the words of their bins, and counts those out of range. bins and values: the
+ * rows' values of both columns.
+ */
 template <bool SUM, bool COUNT>
 static __device__ __forceinline__ void
 add_four_rows(const NarrowArgs &args, NarrowPass &place, const int4 &bins, const int4 &values)
@@ -181,6 +184,7 @@ word_value(u32 v)
 	return SUM ? (u64) (int64_t) (int32_t) v : v;
 }
 
+/* Adds `sum` to the state of a bin atomically, unless it is 0. */
 static __device__ __forceinline__ void
 add_to_state(u64 *states, u32 bin, u64 sum)
 {
@@ -208,9 +212,10 @@ sum_of_bin(const NarrowArgs &args, const u32 *words, u32 b)
 }
 
 /*
- * Adds the sums or counts of n bins to states, from bin0 on. `words` has them without copies, WORDS
- * planes for each. BLOCKS: blocks of a cluster whose words are combined. Clusters begin at
- * different bins, so that they do not all change the same states at the same time.
+ * Adds the sums (SUM) or counts of n bins to the states of bin0 and the bins after it. They are at
+ * `words`, WORDS planes with one copy of each bin. BLOCKS: blocks of a cluster whose words are
+ * combined. Clusters begin at different bins, so that they do not all change the same states at the
+ * same time.
  */
 template <bool SUM, int WORDS, int BLOCKS>
 static __device__ __forceinline__ void
@@ -413,7 +418,7 @@ __launch_bounds__(NARROW_THREADS_PER_BLOCK, 1)
 
 /* ---- choice -------------------------------------------------------------------- */
 
-/* Fills in the arguments. Returns false if the kernel does not support the call. */
+/* Returns whether the kernel supports the call. If so, sets its arguments, except `paired`. */
 static bool
 narrow_match_shape(const HistArgs &args, NarrowArgs &narrow)
 {

@@ -320,6 +320,7 @@ common_width(const PartColumns &columns)
 	return width;
 }
 
+/* Queues scatter_rows_kernel for one step, in the instance for the widths of its columns. */
 static GpuaggCudaStatus
 launch_scatter_rows(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
 					cudaStream_t stream)

@@ -16,7 +16,10 @@
 
 /* ---- rows of a slot --------------------------------------------------------- */
 
-/* Returns the rows of `ok` that pass the filter of the slot and have no NULL in its inputs. */
+/*
+ * Returns `ok` without the bits of rows that the slot's filter rejects, or that have a NULL in the
+ * slot's inputs.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
@@ -94,9 +97,9 @@ for_each_row_of_warp(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64
 }
 
 /*
- * Adds a carry, or subtracts a borrow, of `unit` from a bin's word to sums[bin] in device memory.
- * Lanes with carries for the same bin are combined: large numbers of a hot key carry with every
- * second row.
+ * Adds the carry out of a bin's word in shared memory to sums[bin] in device memory. It is `unit`,
+ * or -`unit` if `borrow`. Lanes with carries for the same bin are combined, because large numbers
+ * of a hot key carry with every second row.
  */
 static __device__ __forceinline__ void
 add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
@@ -110,7 +113,7 @@ add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
 
 /* ---- adding one row --------------------------------------------------------- */
 
-/* Adds an integer to a two's complement sum. */
+/* Adds an integer, with the words lo and hi, to a sum in form INT. */
 static __device__ __forceinline__ void
 add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 bin, u64 lo, u64 hi)
 {
@@ -140,7 +143,7 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 	}
 }
 
-/* Adds the square of an integer to a two's complement sum. */
+/* Adds the square of an integer v to a sum in form INTSQ. */
 static __device__ __forceinline__ void
 add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 {
@@ -162,9 +165,10 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 }
 
 /*
- * Adds a carry v to word w of the FIX sum at shared[at], and carries on if that overflows. This is
- * rare. The function names shared memory and takes no pointer: through a generic pointer an
- * addition would be a compare-and-swap loop, which starves on the words of a hot key.
+ * Adds a carry v to word w of the FIX sum at shared[at]. If the word overflows, adds its carry to
+ * the next word, and so on. This is rare. The function names shared memory and takes no pointer:
+ * through a generic pointer an addition would be a compare-and-swap loop, which starves on the
+ * words of a hot key.
  */
 static __device__ __noinline__ void
 add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w,
@@ -188,7 +192,7 @@ add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane,
 				  (u64) (int64_t) v);
 }
 
-/* Adds a double to a FIX sum. Returns false if it is out of the window. */
+/* Adds a double, given by its bits, to a FIX sum. Returns false if it is out of the window. */
 static __device__ __forceinline__ bool
 add_fix_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin,
 			   u64 bits)
@@ -254,8 +258,8 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 }
 
 /*
- * Changes the state of a minimum or maximum of decimals. Its identity is not a 64-bit integer, so a
- * value whose code is 0, like an empty bin's, cannot be in shared memory.
+ * Combines x, a decimal whose code is 0, into the state of a minimum or maximum. Shared memory
+ * cannot hold x, because code 0 stands for an empty bin there.
  */
 static __device__ __noinline__ void
 change_decimal_extreme(const HistArgs &args, int s, u32 bin, int64_t x)
@@ -351,7 +355,7 @@ limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, 
 	return r;
 }
 
-/* Combines a block's limb v with the limb in device memory. */
+/* Combines v, a block's limb of a bin, into the limb of the bin in device memory. */
 static __device__ __forceinline__ void
 combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 {
@@ -377,8 +381,8 @@ combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 }
 
 /*
- * Form CAS: combines the copies of each bin, and changes its limb by compare-and-swap. Returns
- * error bits.
+ * Combines the copies of each bin of a slot in form CAS, and combines the result into the bin's
+ * limb by compare-and-swap. Returns error bits.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -410,7 +414,10 @@ flush_cas_bins(const u64 *p, int lc, u32 nbins, u64 *limb)
 	return err;
 }
 
-/* Flushes nbins bins of all slots to limb planes, from bin `first` (even) of the planes on. */
+/*
+ * Flushes nbins bins of all slots from shared memory to the limb planes at `limbs`. The first bin
+ * has index `first` in the planes, which must be even.
+ */
 static __device__ __noinline__ void
 flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *limbs, u32 first)
 {
@@ -504,8 +511,8 @@ read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin,
 }
 
 /*
- * Combines the limbs of bin bin0 + b with the state of slot s; b counts from the start of the
- * planes.
+ * Combines the limbs of bin bin0 + b with the bin's state of slot s. b is the index of the bin in
+ * the limb planes.
  */
 static __device__ __noinline__ void
 fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
@@ -541,7 +548,7 @@ flush_split_partition(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, 
 		fold_bin_of_slot(args, i / n, limbs, bin0, i % n);
 }
 
-/* Clears words of shared memory, by the whole block. */
+/* Clears words of shared memory. All threads of the block must call it. */
 static __device__ __forceinline__ void
 clear_shared(u32 *shared, size_t words)
 {

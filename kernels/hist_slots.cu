@@ -8,8 +8,8 @@
 #include "hist_slots.cuh"
 
 /*
- * Returns the column type of an operator's own input, or, if the input is a pair, of both its
- * members.
+ * Returns the column type that matches an operator's input without conversion. If the input is a
+ * pair, both columns have this type.
  */
 static GpuaggValueType
 native_input_type(MonoidId op)
@@ -152,9 +152,9 @@ hist_needs_locks(const HistSlot &slot)
 }
 
 /*
- * Lays out the words and limbs of a slot, from `words` and `limbs` on, and advances these. All
- * 2^block_bits rows of a block may have one bin. The float sums of all 2^total_bits rows of the
- * call must fit 128 bits.
+ * Assigns word and limb planes to a slot. `words` and `limbs` are the numbers of the first free
+ * planes; they are advanced. All 2^block_bits rows of a block may have one bin. The float sums of
+ * all 2^total_bits rows of the call must fit 128 bits.
  */
 static void
 lay_out_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words,
@@ -238,8 +238,8 @@ hist_log2_ceil(int64_t n)
 }
 
 /*
- * Finds a COUNT and an ACCUM slot that both take all rows, and lets the COUNT do without a word.
- * Returns the ACCUM slot, or NULL.
+ * Finds a COUNT and an ACCUM slot that both take all rows. Makes the COUNT use the count word of
+ * the ACCUM slot (in_moments). Returns the ACCUM slot, or NULL if there are no such slots.
  */
 static const HistSlot *
 share_word_of_moments(HistArgs &args)

@@ -32,7 +32,7 @@ static const HistWidth hist_widths[] = {
 
 #define HIST_WIDTHS ((int) (sizeof(hist_widths) / sizeof(hist_widths[0])))
 
-/* Returns the least bits with 2^bits >= n. */
+/* Returns log2 of n, rounded up. */
 int hist_log2_ceil(int64_t n);
 /*
  * Checks slot s of a call and fills in all but its words and limbs. Returns INVALID or UNSUPPORTED

@@ -15,14 +15,17 @@
 
 /* ---- big integers --------------------------------------------------------- */
 
-/* Big integers are arrays of 32-bit words, the lowest first, in two's complement or magnitudes. */
+/*
+ * Big integers are arrays of 32-bit words, the lowest first.  They are in two's complement, or
+ * unsigned magnitudes (absolute values).
+ */
 
 #define HIST_MAX_LIMBS 40
 #define HIST_BIG 20 /* words of a big integer */
 
 /*
- * Adds up limbs of weight 2^32 to n words in two's complement.  Limb i has weight 2^(32 * i); the
- * last limb is signed, the others are unsigned.
+ * Adds up limbs and stores the sum in w[] as n words in two's complement.  Limb i has the weight
+ * 2^(32 * i).  The last limb is signed, the others are unsigned.
  */
 static __device__ void
 limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
@@ -40,7 +43,7 @@ limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
 	}
 }
 
-/* Replaces a number in two's complement by its magnitude. Returns whether it was negative. */
+/* Replaces a number in two's complement by its absolute value.  Returns whether it was negative. */
 static __device__ bool
 words_to_magnitude(u32 *w, int n)
 {
@@ -135,7 +138,7 @@ multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool sub
 	}
 }
 
-/* Like limbs_to_words(), for limb i of weight 2^(bits * i); all limbs are signed. */
+/* Like limbs_to_words(), but limb i has the weight 2^(bits * i), and all limbs are signed. */
 static __device__ void
 digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
 {
@@ -176,8 +179,8 @@ deviation_from_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 }
 
 /*
- * Like deviation_from_words(), for sums in limbs of weight 2^32: `words` limbs of x and y, words2
- * of xy.
+ * Like deviation_from_words(), for sums in limbs as in limbs_to_words(): `words` limbs for x and
+ * for y, words2 limbs for xy.
  */
 static __device__ double
 deviation_from_limbs(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2,
@@ -216,7 +219,10 @@ i128_to_double(gpuagg_i128 s, int e0)
 	return s < 0 ? -d : d;
 }
 
-/* Returns a wide sum, which fits 128 bits by the choice of its window (hist_slots.cu). */
+/*
+ * Returns a wide sum (form REGR), in units of 2^e0. hist_slots.cu chooses windows so that it fits
+ * 128 bits.
+ */
 static __device__ __forceinline__ gpuagg_i128
 wide_limbs_to_i128(const u64 *limb, int words)
 {
@@ -227,7 +233,10 @@ wide_limbs_to_i128(const u64 *limb, int words)
 	return (gpuagg_i128) sum;
 }
 
-/* Returns a sum in form FIX of `digits` digits, likewise. */
+/*
+ * Returns a sum in form FIX of `digits` digits, in units of 2^e0. hist_slots.cu chooses windows so
+ * that it fits 128 bits.
+ */
 static __device__ __forceinline__ gpuagg_i128
 fix_limbs_to_i128(const u64 *limb, int digits)
 {
@@ -238,7 +247,7 @@ fix_limbs_to_i128(const u64 *limb, int digits)
 	return (gpuagg_i128) sum;
 }
 
-/* Returns a wide sum, in units of 2^e0, as a double. */
+/* Returns the double nearest to a wide sum (form REGR) whose limbs are in units of 2^e0. */
 static __device__ __forceinline__ double
 wide_sum_to_double(const u64 *limb, int words, int e0)
 {
@@ -262,9 +271,9 @@ replace_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- * Combines a float sum with its state.  total: the sum of at least one row that is not -0, in units
- * of the slot's window.  States are read from the L2 cache, since out-of-window rows may have
- * changed them there.
+ * Combines a float sum with the state of its bin. total: the sum in units of the slot's window, of
+ * at least one row that is not -0.  Adds error bits to the call's status.  States are read from the
+ * L2 cache, since out-of-window rows may have changed them there.
  */
 static __device__ __forceinline__ void
 fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
@@ -301,8 +310,8 @@ fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 /* ---- partial states ------------------------------------------------------- */
 
 /*
- * A partial state: that of the call's rows in one bin.  It has room for every state that has a
- * form, 48 bytes.
+ * A partial state: the result of the call's rows in one bin.  It has room for the state of every
+ * operator with a form in shared memory, at most 48 bytes.
  */
 union HistPartial
 {
@@ -317,8 +326,8 @@ union HistPartial
 };
 
 /*
- * Sets p from the limb of an extreme, a code that max_code() made, or of an operator on bits or in
- * form CAS.
+ * Sets p from `code`, the only limb of an extreme, of an operator on bits, or of form CAS.  The
+ * limb of an extreme is a code of max_code(); the limb of form CAS is copied and not decoded.
  */
 static __device__ void
 partial_from_code(int op, u64 code, HistPartial &p)
@@ -452,8 +461,9 @@ combine_partial(void *states, u32 bin, const HistPartial &partial)
 }
 
 /*
- * Combines the limbs of one bin of slot s with the bin's state; limbs that are all 0 have no rows.
- * limb: slot.nlimbs of them.  Adds error bits to the call's status.
+ * Combines the limbs of one bin of slot s with the bin's state. limb: array of slot.nlimbs limbs.
+ * Does nothing if all of them are 0, since the bin then has no rows.  Adds error bits to the call's
+ * status.
  */
 static __device__ __noinline__ void
 fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)

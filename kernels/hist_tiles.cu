@@ -11,6 +11,7 @@
 static const TileInstance *const instances[TILE_KERNELS] = {&hist_tiles_part0, &hist_tiles_part1,
 															&hist_tiles_part2};
 
+/* Returns whether the light kernel has the operation, a VectorOp. */
 static bool
 is_light_operation(int op)
 {
@@ -26,7 +27,7 @@ is_light_operation(int op)
 	}
 }
 
-/* Returns whether every operation of the program is one of the light kernel; false for NULL. */
+/* Returns whether the light kernel has all operations of a program; false if `steps` is NULL. */
 static bool
 is_light_program(const VectorProgram *steps)
 {

@@ -77,7 +77,7 @@ find_tile_bins(const Tile<THREADS> &tile, int nkeys, const ItemValues &last, u32
 
 /* ---- operators ---------------------------------------------------------------------- */
 
-/* Raises the maxima of the slot's 32-bit codes. */
+/* Adds the items `in` to a minimum or maximum with 32-bit codes (HIST_MAX32). */
 static __device__ __forceinline__ void
 add_tile_maxima(int op, const FastShared &place, const u32 (&at)[TILES_ROWS_PER_THREAD],
 				const u64 (&v)[TILES_ROWS_PER_THREAD], u32 in)

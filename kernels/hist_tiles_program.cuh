@@ -35,16 +35,17 @@ struct ItemValues
 };
 
 #define STATE_BITS 2
-/* Times a VectorState: the states of items that all have it. */
+/* ALL_STATES times a VectorState is ItemValues.states if all items have this state. */
 #define ALL_STATES 0x55u
 
+/* Returns the VectorState of item j. */
 static __device__ __forceinline__ u32
 item_state(u32 states, int j)
 {
 	return states >> STATE_BITS * j & 3;
 }
 
-/* Returns one bit for each item: whether its state has one of the bits of `state`. */
+/* Returns the items, one bit each, whose state has at least one of the bits of `state`. */
 static __device__ __forceinline__ u32
 items_with_state(u32 states, u32 state)
 {
@@ -321,6 +322,7 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 
 /* ---- the program ----------------------------------------------------------------- */
 
+/* Stores the values and states of a thread's items in temporary r. */
 template <int THREADS>
 static __device__ __forceinline__ void
 store_temporary(const Tile<THREADS> &tile, u32 r, const ItemValues &from)
@@ -461,9 +463,9 @@ apply_operation(const VectorInstruction &in, const VectorConstant *list, const I
 }
 
 /*
- * The same, for an operation that the kernel supports.  In the light kernel, each operation is a
- * separate instance of apply_operation(), with a constant `op`; code of other operations is left
- * out.
+ * Calls apply_operation() for an operation that the kernel supports.  In the light kernel, each
+ * operation is a separate instance of apply_operation(), with a constant `op`; code of other
+ * operations is left out.
  */
 template <int KERNEL, bool STATES>
 static __device__ __forceinline__ void

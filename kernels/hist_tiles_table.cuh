@@ -149,7 +149,10 @@ make_operand(int kind, u32 number)
 	return (u32) kind | number << OPERAND_BITS;
 }
 
-/* Returns the column from row `first`, a multiple of 8, on; not staged. */
+/*
+ * Returns a column as a SourceColumn that begins at row `first`, a multiple of 8.  It is not staged
+ * yet.
+ */
 static __device__ __forceinline__ SourceColumn
 make_source(const GpuaggColumn &c, u64 first)
 {

@@ -37,7 +37,7 @@ struct PartTile
 	u32 key_bytes;   /* bytes of a key, which decides the partition */
 	u32 stage_bytes; /* bytes of a value of the widest column */
 
-	/* the stage of the keys: in the order of partitions */
+	/* Returns the stage of the keys, which are in the order of partitions. */
 	__device__ __forceinline__ char *
 	keys() const
 	{
@@ -45,31 +45,38 @@ struct PartTile
 
 		return part_memory;
 	}
-	/* the stage of a column, in the same order */
+	/* Returns the stage of a column, in the same order. */
 	__device__ __forceinline__ char *
 	stage() const
 	{
 		return keys() + PARTITION_TILE_ROWS * key_bytes;
 	}
-	/* the rows of each partition, and after part_reserve its first place in the stage */
+	/*
+	 * Returns the number of rows of each partition; after part_reserve, its first place in the
+	 * stage.
+	 */
 	__device__ __forceinline__ u32 *
 	count() const
 	{
 		return (u32 *) (stage() + PARTITION_TILE_ROWS * stage_bytes);
 	}
-	/* for each partition: place in the stage + delta = row in device memory */
+	/*
+	 * Returns deltas: the row in device memory is a place in the stage plus its partition's delta.
+	 */
 	__device__ __forceinline__ u32 *
 	delta() const
 	{
 		return count() + parts;
 	}
-	/* the first and last partition with a row, if there are more partitions than threads */
+	/*
+	 * Returns the first and last partition with a row, if there are more partitions than threads.
+	 */
 	__device__ __forceinline__ u32 *
 	range() const
 	{
 		return delta() + parts;
 	}
-	/* the partition of each place in the stage */
+	/* Returns the partition of each place in the stage. */
 	__device__ __forceinline__ uint16_t *
 	part() const
 	{
@@ -126,8 +133,10 @@ struct TilePartitions
 };
 
 /*
- * Reserves room in the partitions after all rows were counted: fills in the first places (count)
- * and delta.  `least` and `most` are the first and last partition of this thread's rows.
+ * Reserves room in the partitions after all rows were counted.  Sets count() to the first places in
+ * the stage, and delta().  Returns which partitions have rows. cursor: [partition] the row where
+ * the next rows are appended. `least` and `most` are the first and last partition of this thread's
+ * rows.
  */
 static __device__ __forceinline__ TilePartitions
 part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
@@ -174,7 +183,10 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 	return used;
 }
 
-/* Loads the values of a column; bit j of `ok` is set if row j of the thread has a partition. */
+/*
+ * Loads values of the column `from` for the thread's rows whose bits are set in `ok`. base: the
+ * tile's first row.
+ */
 template <typename T>
 static __device__ __forceinline__ void
 part_load(u32 ok, const void *from, u64 base, T (&v)[PARTITION_ROWS_PER_THREAD])
@@ -187,7 +199,7 @@ part_load(u32 ok, const void *from, u64 base, T (&v)[PARTITION_ROWS_PER_THREAD])
 			v[j] = in[j * PARTITION_THREADS_PER_BLOCK];
 }
 
-/* Stores the thread's values in a stage. */
+/* Stores the thread's values in a stage, v[j] at place[j] for each bit j in `ok`. */
 template <typename T>
 static __device__ __forceinline__ void
 part_stage(char *stage, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
@@ -255,7 +267,7 @@ part_write(const PartTile &t, const TilePartitions &used, const Put &put, T *out
 	__syncthreads();
 }
 
-/* Moves a further column through the stage. */
+/* Moves a further column from `from` to `to` through the stage, after part_write. */
 template <typename T>
 static __device__ __forceinline__ void
 part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],

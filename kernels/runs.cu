@@ -57,6 +57,7 @@ gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *
 
 /* ---- order ------------------------------------------------------------------------ */
 
+/* Sets rows[i] to i for all n rows. */
 static __global__ void
 number_rows(int64_t n, uint32_t *rows)
 {
@@ -65,7 +66,7 @@ number_rows(int64_t n, uint32_t *rows)
 		rows[i] = (uint32_t) i;
 }
 
-/* Sorts keys, with the row numbers as values. */
+/* Sorts n keys by their lowest `bits` bits into `sorted`, and writes the row of each to `order`. */
 template <typename T>
 static GpuaggCudaStatus
 sort_rows(const T *keys, int64_t n, int bits, T *sorted, uint32_t *order, void *workspace,
@@ -133,6 +134,7 @@ load_together(const void *values, int64_t row, EightValues &e)
 	}
 }
 
+/* Returns the value of a row: an integer sign-extended, or the bits of a float zero-extended. */
 static __device__ __forceinline__ int64_t
 load_one(const GpuaggColumn &c, int64_t row)
 {
@@ -141,6 +143,7 @@ load_one(const GpuaggColumn &c, int64_t row)
 		load_integer(c.values, c.type == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_I64 : c.type, row);
 }
 
+/* Loads the 128-bit values of the rows whose bits are set in `ok`. */
 static __device__ __forceinline__ void
 load_wide(const GpuaggColumn &c, const int64_t *row, uint32_t ok, EightValues &e)
 {
@@ -189,6 +192,7 @@ is_float(GpuaggValueType type)
 	return type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
 }
 
+/* Returns the value of a float column of this type as a double, given the bits of the value. */
 static __device__ __forceinline__ double
 as_double(GpuaggValueType type, int64_t bits)
 {
@@ -265,13 +269,14 @@ struct RunsArgs
 	int32_t *tail_run; /* the last run that begins in it; -1: none does */
 };
 
+/* Returns bit i of a validity bitmap; true if there is no bitmap. */
 static __device__ __forceinline__ bool
 bit_at(const uint8_t *bits, int64_t i)
 {
 	return bits == nullptr || (bits[i >> 3] >> (i & 7) & 1);
 }
 
-/* Returns the lane's rows in `ok` that neither a filter nor a NULL leaves out. */
+/* Returns `ok` without the bits of rows that a filter rejects or that have a NULL in an input. */
 static __device__ __forceinline__ uint32_t
 rows_that_count(const RunsArgs &a, const int64_t *row, uint32_t ok)
 {
@@ -294,7 +299,7 @@ rows_that_count(const RunsArgs &a, const int64_t *row, uint32_t ok)
 	return ok;
 }
 
-/* Combines b into a.  Returns error bits. */
+/* Sets a to combine(a, b).  Returns error bits. */
 template <class Op>
 static __device__ __forceinline__ int
 combine_into(typename Op::State &a, const typename Op::State &b)
@@ -323,7 +328,7 @@ add_to_state(const RunsArgs &a, int64_t run, const typename Op::State &part)
 	return error;
 }
 
-/* Returns the value of another lane. */
+/* Returns `value` of lane number `lane`.  All lanes of the warp must call it. */
 template <class T>
 static __device__ __forceinline__ T
 from_lane(T value, int lane)
@@ -541,6 +546,7 @@ __launch_bounds__(RUNS_THREADS_PER_BLOCK) combine_chunks_kernel(const __grid_con
 		atomicOr(a.errors, (uint32_t) error);
 }
 
+/* Queues the two kernels of an operator. */
 template <class Op>
 static GpuaggCudaStatus
 launch_runs(const RunsArgs &a, cudaStream_t stream)
@@ -554,7 +560,10 @@ launch_runs(const RunsArgs &a, cudaStream_t stream)
 	return GPUAGG_CUDA_OK;
 }
 
-/* Operators that do not commute have no instance; segmented reductions take them. */
+/*
+ * Queues the kernels of an operator.  Returns UNSUPPORTED if they do not reduce it, for example
+ * because it does not commute.
+ */
 template <class Op>
 static GpuaggCudaStatus
 launch_instance(const RunsArgs &a, cudaStream_t stream)
@@ -581,6 +590,7 @@ can_read_type(GpuaggValueType type)
 	return integer || (std::is_same<Input, gpuagg_i128>::value && type == GPUAGG_VALUE_I128);
 }
 
+/* Returns whether the kernels support the slot's operator and can read its columns. */
 static bool
 can_read_slot(const GpuaggSlot &slot, bool pairs)
 {

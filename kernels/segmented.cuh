@@ -262,10 +262,10 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Counts the segment ends of one step of a walk.  Each lane has one end e; ends ascend with the
-	 * lanes.  `inside` has a bit for each lane whose end is in the tile.  Returns true after the
-	 * tile's last end; then f->next_end is the first end after the tile, or -1 if it was not
-	 * fetched.
+	 * Adds up to 32 of the tile's segment ends to f->count.  Each lane has one end e; ends ascend
+	 * with the lanes.  `inside` has a bit for each lane whose end is in the tile.  Returns false if
+	 * that is all lanes, because more ends may follow.  Otherwise returns true, and f->next_end is
+	 * the first end after the tile, or -1 if it was not fetched.
 	 */
 	__device__ __forceinline__ bool
 	count_ends(SegTileEnds *f, int e, unsigned inside)
@@ -352,8 +352,9 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Folds one group of a row's elements, from g on, onto v, and stages a result at each mark.
-	 * partial: elements whose bit in `valid` is clear are skipped.
+	 * Folds Shape::group elements of a row, from element g on, onto v, and returns v.  At each
+	 * mark, stores v at *stage, advances *stage, and restarts v at the identity. partial: elements
+	 * whose bit in `valid` is clear are skipped.
 	 */
 	template <bool bounded, bool partial>
 	__device__ __forceinline__ State
@@ -375,9 +376,9 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Folds a row onto v, in groups of elements.  Elements whose bit in `valid` is clear are
-	 * skipped.  At each bit of `marks` a result is stored at `stage`, one after the other, and the
-	 * fold restarts at the identity.
+	 * Folds a row onto v, in groups of elements, and returns v: the fold of the elements after the
+	 * last mark.  Elements whose bit in `valid` is clear are skipped.  At each bit of `marks` a
+	 * result is stored at `stage`, one after the other, and the fold restarts at the identity.
 	 *
 	 * The bits of `marked` and `partial` are the same in all lanes, so that the warp does not
 	 * diverge.  A clear bit of `marked` means that no lane has a mark there.  A clear bit of

@@ -128,7 +128,7 @@ gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n
 
 /* ---- sorting rows ------------------------------------------------------------- */
 
-/* Returns the number of blocks of 256 threads for n rows; kernels loop over the rest. */
+/* Returns the number of blocks for n rows, a thread each; beyond the most blocks, kernels loop. */
 static unsigned
 blocks_for(int64_t n)
 {
@@ -153,7 +153,7 @@ number_rows(int64_t n, uint32_t *rows)
 struct SortPass
 {
 	int nwords;
-	int bits; /* of all words */
+	int bits; /* total number of bits */
 	GpuaggSortWord word[GPUAGG_MAX_SORT_WORDS];
 };
 

@@ -180,7 +180,7 @@ SEG_BOUNDED_STEP(maxsub_f64, double, 32)
 
 /* ---- work of a warp ------------------------------------------------------------ */
 
-/* Returns the value of the lane `delta` below (up) or above (not up). */
+/* Returns `value` of the lane whose number is lower by `delta` (up), or higher by it (not up). */
 template <bool up, class T>
 static __device__ __forceinline__ T
 seg_shfl(T value, int delta)

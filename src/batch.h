@@ -85,6 +85,7 @@ typedef struct Batch
 	Column *cols; /* in AggSpec.cols order */
 } Batch;
 
+/* Returns bit i of a bitmap. */
 static inline bool
 bitmap_get(const uint64 *bits, int i)
 {
@@ -103,6 +104,7 @@ bitmap_clear(uint64 *bits, int i)
 	bits[i >> 6] &= ~(UINT64CONST(1) << (i & 63));
 }
 
+/* Number of 64-bit words of a bitmap of n bits. */
 #define BITMAP_WORDS(n) (((n) + 63) / 64)
 
 static inline bool
@@ -124,6 +126,7 @@ column_is_unrepresentable(const Column *col, int i)
 #define COLUMN_NARROWS(X) X(1, uint8) X(2, uint16) X(4, uint32)
 #define FORM_NARROW 100
 
+/* Returns the array that has the column's values in the form that column_form returns. */
 static inline const void *
 column_array(const Column *col)
 {
@@ -136,14 +139,14 @@ column_form(const Column *col)
 	return col->narrow ? FORM_NARROW + col->narrow_width : (int) col->type;
 }
 
-/* True if the bounds of a filter column say that no row passes. */
+/* True if the bounds of a filter column prove that it is false in all rows. */
 static inline bool
 column_is_false(const Column *col)
 {
 	return col->has_bounds && col->least.integer == 0 && col->greatest.integer == 0;
 }
 
-/* Returns a value of a narrow column. */
+/* Returns the value in row i of a narrow column. */
 static inline int64
 column_narrow_value(const Column *col, int i)
 {

@@ -61,6 +61,7 @@ is_id(const char *id)
 	return *at == '\0';
 }
 
+/* Adds a device number, given as digits; returns false and sets `wrong` if it is not valid. */
 static bool
 add_number(DeviceList *list, const char *item, char *wrong, size_t size)
 {
@@ -82,6 +83,7 @@ add_number(DeviceList *list, const char *item, char *wrong, size_t size)
 	return true;
 }
 
+/* Adds an id; returns false and sets `wrong` if the list has it already. */
 static bool
 add_id(DeviceList *list, const char *item, char *wrong, size_t size)
 {
@@ -100,6 +102,7 @@ add_id(DeviceList *list, const char *item, char *wrong, size_t size)
 	return true;
 }
 
+/* Adds an element of the list; returns false and sets `wrong` if it is not valid. */
 static bool
 add_item(DeviceList *list, const char *item, char *wrong, size_t size)
 {
@@ -131,7 +134,7 @@ add_item(DeviceList *list, const char *item, char *wrong, size_t size)
 	return number ? add_number(list, item, wrong, size) : add_id(list, item, wrong, size);
 }
 
-/* Copies text without spaces at either end. */
+/* Copies `length` bytes of a text to *to, without spaces at either end, and terminates them. */
 static void
 trim(char *to, const char *text, size_t length)
 {

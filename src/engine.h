@@ -79,7 +79,7 @@ typedef struct EngineWork
 typedef Datum (*OrderedSetFraction)(void *arg, int set, const Datum *keys, const bool *nulls,
 									bool *isnull);
 
-/* How rows reach the engine. */
+/* In which order and how often rows reach the engine. */
 typedef struct EngineInput
 {
 	bool grouped;   /* rows with equal keys arrive together, and groups must keep that order */
@@ -113,7 +113,7 @@ typedef struct EngineEnv
 	EngineInput input;
 	uint64 seed[2];        /* for the hashes of keys in exports; the same in all participants */
 	GpuaggStrategy forced; /* gpuagg.strategy */
-	bool ranks;            /* next_groups may return GroupBatch.ranks */
+	bool ranks;            /* the caller can handle GroupBatch.ranks */
 	OrderedSetFraction fraction; /* for engines that compute ordered sets */
 	void *fraction_arg;
 } EngineEnv;
@@ -184,7 +184,7 @@ typedef struct EngineLimit
 	EngineCondition conditions[ENGINE_MAX_CONDITIONS];
 } EngineLimit;
 
-/* Writes a byte stream of groups for another participant. */
+/* Where an engine writes its groups, as a byte stream for other participants. */
 typedef struct GroupSink
 {
 	/*
@@ -213,7 +213,7 @@ group_part(const GroupSink *sink, uint64 hash)
 	return (uint32) ((hash * UINT64CONST(0x9e3779b97f4a7c15)) >> sink->part_shift);
 }
 
-/* Reads what a GroupSink wrote; read returns false at the end. */
+/* Where an engine reads groups that a GroupSink got; read returns false at the end. */
 typedef struct GroupSource
 {
 	bool (*read)(struct GroupSource *source, void *data, size_t len);

@@ -6,6 +6,7 @@
 
 #include "engine.h"
 
+/* Adds the statistics of work on a device to a total. */
 static void
 add_device(DeviceStats *total, const DeviceStats *stats)
 {

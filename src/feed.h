@@ -1,7 +1,6 @@
 /*
  * feed.h
- *
- * Where batches come from.
+ *	  Feeds: they make batches of the rows of a plan.
  *
  * A feed fills the columns of AggSpec.cols with rows that pass the query's WHERE clause. It does
  * not depend on engines. Functions raise errors with ereport; pins and files are released by the
@@ -55,7 +54,7 @@ typedef struct FeedOps
 	void (*rescan)(Feed *feed);
 	/* Releases pins, slots and memory. Errors skip this call, so nothing may depend on it alone. */
 	void (*end)(Feed *feed);
-	/* Prints the "Feed" lines. stats: of all participants, or NULL. */
+	/* Prints the "Feed" lines of EXPLAIN. stats: sum over all participants, or NULL. */
 	void (*explain)(Feed *feed, const FeedStats *stats, ExplainState *es);
 } FeedOps;
 
@@ -71,9 +70,9 @@ struct Feed
 };
 
 /*
- * Opens the feed over a child plan, in the current memory context.  Input i of ColumnSpec is column
- * resnos[i] of the child, or, where that is 0, constants[i], which is evaluated in econtext before
- * the first row.
+ * Opens the feed over a child plan, in the current memory context.  The plan's input i
+ * (ColumnSpec.input) is column resnos[i] of the child.  If that is 0, it is constants[i], which is
+ * evaluated in econtext before the first row.
  * pages: tables are read by their pages and from the column cache, without the executor, which
  * feed_pages_unsupported_reason() must allow; false: rows come from ExecProcNode(child).
  * volatile_query: the query calls a volatile function somewhere, maybe in a subplan.
@@ -85,7 +84,7 @@ extern Feed *feed_open(PlanState *child, bool pages, bool volatile_query, const 
 extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile_query);
 /*
  * Prints the "Feed" lines of EXPLAIN, for a feed that need not be open.  pages: as in feed_open();
- * stats: of all participants; NULL if nothing has been read.
+ * stats: sum over all participants; NULL if nothing has been read.
  */
 extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
 

@@ -25,7 +25,10 @@ key_hash_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 	return OidIsValid(*eqfunc);
 }
 
-/* True if the function finds values of an integer-like column equal iff their bits are equal. */
+/*
+ * True if this equality function is known to compare bits: two values of an integer-like column are
+ * equal if and only if their bits are.
+ */
 static bool
 compares_bits(Oid eqfunc)
 {

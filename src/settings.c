@@ -71,6 +71,7 @@ static const struct config_enum_entry cache_options[] = {
 	{"yes", GPUAGG_CACHE_ON, true},       {"0", GPUAGG_CACHE_OFF, true},
 	{"1", GPUAGG_CACHE_ON, true},         {NULL, 0, false}};
 
+/* Check hook of gpuagg.devices. */
 static bool
 check_devices(char **newval, void **extra, GucSource source)
 {
@@ -85,7 +86,7 @@ check_devices(char **newval, void **extra, GucSource source)
 	return false;
 }
 
-/* Settings of planning and execution. */
+/* Defines the settings of planning and execution. */
 static void
 define_choices(const struct config_enum_entry *engines)
 {
@@ -126,7 +127,7 @@ define_choices(const struct config_enum_entry *engines)
 							 &gpuagg_log_refused, false, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
-/* Settings of the cost model. */
+/* Defines the settings of the cost model. */
 static void
 define_costs(void)
 {
@@ -161,7 +162,7 @@ define_costs(void)
 							 GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
-/* Settings of the GPU server. */
+/* Defines the settings of the GPU server. */
 static void
 define_server_settings(void)
 {
@@ -197,7 +198,7 @@ define_server_settings(void)
 }
 
 /*
- * Settings of the column cache.
+ * Defines the settings of the column cache.
  *
  * The cache is in PostgreSQL's shared memory.  Its default size is an eighth of the memory of the
  * machine or control group, at most 1 GB (AlloyDB Omni uses 1 GB, AlloyDB 30 % of its machine).

@@ -13,7 +13,10 @@
 
 #include "spec.h"
 
-/* Returns the array with room for one more entry.  It grows at powers of two. */
+/*
+ * Returns an array of n entries, of `size` bytes each, with room for one more.  It may have moved:
+ * it grows when n is a power of two.
+ */
 static void *
 spec_grow(void *array, int n, size_t size)
 {
@@ -46,6 +49,7 @@ spec_add_column(AggSpec *spec, const ColumnSpec *col)
 	return spec->ncols++;
 }
 
+/* Returns whether two slots with these bins have the same bin for each row. */
 static bool
 bins_equal(const BinSpec *a, const BinSpec *b)
 {
@@ -113,6 +117,7 @@ spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter, in
 	return spec->nslots++;
 }
 
+/* Returns whether one state can serve both aggregates. */
 static bool
 fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 {
@@ -150,6 +155,7 @@ spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback)
 	return spec->nfallbacks++;
 }
 
+/* Returns whether two row sets have the same rows in the same order. */
 static bool
 distinct_equal(const DistinctSpec *a, const DistinctSpec *b)
 {
@@ -197,8 +203,8 @@ spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set)
 }
 
 /*
- * Returns whether a numeric type has a declared scale that decimals can have.  All values of such a
- * type have that display scale; it is 0 if the declared scale is negative.
+ * Returns whether a numeric type declares a scale that COLUMN_DEC can have, and sets *scale to the
+ * display scale of all its values.  That is 0 if the declared scale is negative.
  */
 static bool
 numeric_scale(int32 typmod, int16 *scale)

@@ -101,7 +101,10 @@ typedef struct SlotSpec
 	bool mean_only; /* ACCUM_F64: only the count and the sum of the state are needed */
 } SlotSpec;
 
-/* True for the longest run of values, which a NULL ends. */
+/*
+ * True if rows with NULL count for the slot.  Its monoid finds the longest run of values, which a
+ * NULL ends.
+ */
 static inline bool
 slot_takes_nulls(const SlotSpec *slot)
 {
@@ -267,7 +270,10 @@ spec_set_of_fallback(const AggSpec *spec, int fallback)
  */
 extern bool spec_ignores_repeats(const FallbackAgg *fallback);
 
-/* Returns a hash of the states of a group.  Participants with equal hashes can exchange groups. */
+/*
+ * Returns a hash of the layout of a group: number of keys, monoids and widths of slots, fallback
+ * aggregates.  Participants with equal hashes can exchange groups.
+ */
 extern uint32 spec_layout(const AggSpec *spec);
 
 /* Returns the number of states of a group for these bins. */

@@ -25,12 +25,14 @@ strategy_name(GpuaggStrategy strategy)
 	return names[strategy];
 }
 
+/* Returns the greater one of two numbers. */
 static double
 at_least(double x, double least)
 {
 	return x > least ? x : least;
 }
 
+/* Returns the smaller one of two numbers. */
 static double
 at_most(double x, double most)
 {
@@ -51,6 +53,7 @@ bin_bytes(const StrategyDevice *device, const StrategyInput *input)
 	return device->gpu ? input->state_bytes : 4.0;
 }
 
+/* Returns whether STRATEGY_DIRECT is possible: its bins fit into a quarter of the memory. */
 static bool
 can_use_direct(const StrategyDevice *device, const StrategyInput *input)
 {
@@ -58,6 +61,7 @@ can_use_direct(const StrategyDevice *device, const StrategyInput *input)
 		input->key_range * bin_bytes(device, input) <= device->memory_bytes / 4.0;
 }
 
+/* Returns whether it is also worthwhile: there are not too many bins for the groups. */
 static bool
 is_direct_best(const StrategyDevice *device, const StrategyInput *input)
 {
@@ -65,6 +69,7 @@ is_direct_best(const StrategyDevice *device, const StrategyInput *input)
 		input->key_range <= at_least(SMALL_BINS, input->groups * BINS_PER_GROUP);
 }
 
+/* Sets strategy, bins (at least 1) and reason of *choice. */
 static void
 set_choice(StrategyChoice *choice, GpuaggStrategy strategy, double bins, const char *reason)
 {
@@ -96,6 +101,7 @@ choose_forced(const StrategyDevice *device, const StrategyInput *input, Strategy
 	return false;
 }
 
+/* Chooses the strategy for input with keys that does not arrive grouped. */
 static void
 choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
@@ -120,7 +126,10 @@ choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyC
 	}
 }
 
-/* On a GPU groups have no order, so gpuagg.strategy may force another strategy. */
+/*
+ * Chooses the strategy for input that arrives grouped: STRATEGY_SEGMENTED.  A GPU returns groups in
+ * no order anyway, so that gpuagg.strategy may force another strategy there.
+ */
 static void
 choose_grouped(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {

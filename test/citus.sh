@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Compares aggregates over distributed tables of Citus with PostgreSQL's own over local tables of the same rows.
 #
-#	test/citus.sh				tests with the installed Citus; the test is skipped if there is none
-#	test/citus.sh ARCHIVE		tests with Citus from this source archive, on PostgreSQL 17 in a chroot of Debian 13 (trixie)
+#	test/citus.sh
+#
+# The test is skipped if Citus is not installed for this PostgreSQL. sql/DISTRIBUTED.md says where to get it.
 #
 #	ROWS			rows of the tables (default 300000). With less than about 60000, the workers use PostgreSQL's own plan for some
 #					aggregates, as it is cheaper, and the test fails
-#	CHROOT			the chroot, built once and reused (default: /var/tmp/gpuagg-NAME with NAME from the archive). Needs root, a
-#					mirror of Debian and 2 GB of disk
 #	SERVER=PROGRAM	runs this GPU server on each node
 #	SERVER=stub		runs the test server on each node; the nodes share its stub of the CUDA run time
 #	PG_CONFIG		the PostgreSQL to test
+#	CITUS=PATTERN	runs only the tests whose call, name or function matches the regular expression: CITUS=gpu_median, CITUS=cursor
 #
 # Prints TAP, and how many pairs are aggregated where. The exit status is 0 if the tests ran, even if one failed.
 #
@@ -21,43 +21,13 @@
 #
 # With SERVER, the GPU engine and the column cache are enabled. Tasks must use the same engine as a local table, and the workers'
 # servers must get queries of each pair. citus/gpu.sql then tests copies of columns, and settings.
-#
-# CITUS=PATTERN runs only the tests whose call, name or function matches the regular expression: CITUS=gpu_median, CITUS=cursor.
 set -uo pipefail
-
-# run_in_chroot ARCHIVE: makes the chroot, builds Citus in it, and runs this script there
-run_in_chroot() {
-	local archive=$1 name packages
-
-	name=$(basename "$archive" | sed 's/\.tar.*//')
-	top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-	root=${CHROOT:-/var/tmp/gpuagg-$name}
-	suite=trixie
-	[[ $(id -u) == 0 ]] || { echo "$0 needs root, for the chroot" >&2; exit 2; }
-	# shellcheck source=test/chroot.sh
-	source "$top/test/chroot.sh"
-	trap unmount EXIT
-	packages=$(printf %s, lib{lz4,zstd,ssl,krb5,icu,xml2,xslt1,pam0g,selinux1,readline}-dev)
-	make_kept "${packages}zlib1g-dev,flex,bison,autoconf,xz-utils,ca-certificates,gcc,make,libc6-dev,perl,postgresql-17,postgresql-server-dev-17,libipc-run-perl" || exit 1
-	if [[ ! -e $root/usr/lib/postgresql/17/lib/citus.so ]]; then
-		echo "# building $name"
-		mkdir -p "$root/src/citus" && tar xf "$archive" -C "$root/src/citus" --strip-components=1 &&
-			chroot "$root" sh -c "cd /src/citus && PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config ./configure -q --without-libcurl &&
-				make -s -j$(nproc) with_llvm=no && make -s install with_llvm=no" >"$root/citus.log" 2>&1 ||
-			{ tail -20 "$root/citus.log" >&2; exit 1; }
-	fi
-	copy_sources "$root/src/gpuagg"
-	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" CITUS="${CITUS:-}" /src/gpuagg/test/citus.sh
-	exit
-}
-
-[[ $# == 0 ]] || run_in_chroot "$1"
 
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
 pg_need || exit 2
 if [[ ! -e $("$PG_CONFIG" --pkglibdir)/citus.so ]]; then
-	echo "ok 1 - Citus # SKIP Citus is not installed"
+	echo "ok 1 - Citus # SKIP Citus is not installed for $("$PG_CONFIG" --version)"
 	exit 0
 fi
 [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install || exit 1

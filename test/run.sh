@@ -26,6 +26,8 @@
 #				with the cache in GPU memory, over the stub
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	citus		aggregates over tables of Citus, if it is installed (test/citus.sh)
+#	clients		client drivers of several languages; those that are not installed are skipped (test/clients.sh)
+#	monitoring	.packaging/monitoring with prometheus-postgres-exporter, if it is installed (test/monitoring.sh)
 #	docs		README.md and sql/*.md against the catalog; their SQL is run (test/docs.sh)
 #	gpu			the kernels, on a host with a GPU
 #
@@ -38,6 +40,7 @@
 #	SPECS		tests of the part isolation
 #	FDW			sections of the part fdw (test/fdw.sh lists them)
 #	CITUS		a regular expression instead: the names of tests of the part citus
+#	CLIENTS		clients of the part clients (test/clients.sh lists them)
 #
 # These variables set numbers and seeds of random tests, and seconds:
 #
@@ -402,6 +405,18 @@ part_citus() {
 	grep -v '^ok ' "$results/citus.log"
 }
 
+part_clients() {
+	"$top/test/clients.sh" >"$results/clients.log" 2>&1
+	tap_lines clients <"$results/clients.log" || fail clients
+	grep -vE '^(ok |##)' "$results/clients.log"
+}
+
+part_monitoring() {
+	"$top/test/monitoring.sh" >"$results/monitoring.log" 2>&1
+	tap_lines monitoring <"$results/monitoring.log" || fail monitoring
+	grep -v '^ok ' "$results/monitoring.log"
+}
+
 part_fdw() {
 	"$top/test/fdw.sh" >"$results/fdw.log" 2>&1
 	tap_lines fdw <"$results/fdw.log" || fail fdw
@@ -456,7 +471,7 @@ prepare() {
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) mapfile -tO "${#plain[@]}" plain < <(unit_targets build/unit) ;;
-		server | tap | stress) plain+=(server-stub) ;;
+		server | tap | stress | monitoring) plain+=(server-stub) ;;
 		sanitize) mapfile -tO "${#sanitized[@]}" sanitized < <(unit_targets build/unit-sanitize) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
@@ -478,7 +493,7 @@ run_part() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw docs citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw clients docs monitoring citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2
@@ -489,7 +504,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs)
+	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | clients | docs | monitoring)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break

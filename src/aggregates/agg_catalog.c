@@ -73,6 +73,7 @@ static uint64 agg_changes = 0; /* how often the cache was invalidated */
 static Oid own_extension;
 static Oid citus_extension;
 
+/* Callback for changes of pg_proc: marks the cache as invalid. */
 static void
 forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -101,8 +102,9 @@ reset_cache(void)
 }
 
 /*
- * Looks up an aggregate's functions; *combinefn only for internal states. Returns false if there is
- * no such aggregate.
+ * Sets the transition and final functions of an aggregate, and its combine function if its
+ * transition type is internal; InvalidOid for those that it does not have. Returns false if there
+ * is no such aggregate.
  */
 static bool
 aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
@@ -155,8 +157,8 @@ function_symbol(Oid fn)
 }
 
 /*
- * A function passes its calls on if its symbol is gpuagg_NAME (core_list.h), or if it is LANGUAGE
- * internal with NAME, as in version 1.0 of the SQL objects.
+ * See aggmap_internal.h. A function passes its calls on if its symbol is gpuagg_NAME
+ * (core_list.h), or if it is LANGUAGE internal with NAME, as in version 1.0 of the SQL objects.
  */
 Oid
 aggmap_core_function(Oid fn, char **symbol)
@@ -191,7 +193,10 @@ find_row(Oid transfn)
 	return NULL;
 }
 
-/* Returns the role of Citus's aggregates for partial aggregation. */
+/*
+ * Returns the role of an aggregate that belongs to this extension: AGG_ROLE_CITUS_... for Citus's
+ * aggregates for partial aggregation, else AGG_ROLE_NONE.
+ */
 static AggRole
 citus_role(Oid aggfnoid, Oid extension)
 {
@@ -348,8 +353,8 @@ aggmap_is_ordered_set(const Aggref *aggref)
 }
 
 /*
- * Returns whether transition values can be combined, also in other processes. Like
- * preprocess_aggref.
+ * Returns whether transition values of the aggregate can be combined, also in other processes. The
+ * conditions are those of core's preprocess_aggref().
  */
 static bool
 is_mergeable(const Aggref *aggref)

@@ -53,6 +53,7 @@ codes_exist_for_type(Oid type)
 	}
 }
 
+/* Returns the code of a float. The codes of -0 and 0 are equal. */
 static gpuagg_i128
 float_code(double value)
 {

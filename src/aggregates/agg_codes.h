@@ -14,6 +14,7 @@
 #include "aggregates/aggmap.h"
 #include "operators/monoid.h"
 
+/* What is known of the code of an aggregate's value. */
 typedef enum CodeKind
 {
 	CODE_VALUE,

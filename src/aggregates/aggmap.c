@@ -72,6 +72,7 @@ check_execute(Oid fn, Oid role, ObjectType kind)
 	InvokeFunctionExecuteHook(fn);
 }
 
+/* Returns the owner of a function. */
 static Oid
 function_owner(Oid fn)
 {
@@ -85,7 +86,10 @@ function_owner(Oid fn)
 	return owner;
 }
 
-/* The user needs EXECUTE on the aggregate; its owner needs it on the functions that will run. */
+/*
+ * Raises core's error unless the user has EXECUTE on the aggregate, and its owner has it on the
+ * functions that will run.
+ */
 static void
 check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 {
@@ -124,7 +128,7 @@ aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *t
 		(Node *) makeFuncExpr(fn, result, args, InvalidOid, collation, COERCE_EXPLICIT_CALL), info);
 }
 
-/* Returns the initial transition value, in the current context. */
+/* Returns the aggregate's initial transition value, in the current context. */
 static Datum
 initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 {
@@ -138,7 +142,9 @@ initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 	return OidInputFunctionCall(input, TextDatumGetCString(literal), ioparam, -1);
 }
 
-/* Fills *out with the catalog's data of the aggregate. */
+/*
+ * Sets the members of *out that come from the catalog. Raises an error if a permission is missing.
+ */
 static void
 load_aggregate(AggOutput *out, const PartialCall *call)
 {
@@ -197,7 +203,7 @@ typedef enum ArgumentForm
 	ARGUMENT_PRESENCE /* only whether it is NULL */
 } ArgumentForm;
 
-/* Returns what an aggregate of this kind reads of its arguments. */
+/* Returns which form of its arguments an aggregate of this kind reads. */
 static ArgumentForm
 argument_form(FinalizeKind kind)
 {
@@ -216,7 +222,7 @@ argument_form(FinalizeKind kind)
 	}
 }
 
-/* Sets type, scale and form of the column for an argument. */
+/* Sets type, scale and form of *col, the column for an argument that is read in this form. */
 static void
 argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *col)
 {
@@ -249,7 +255,10 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 	}
 }
 
-/* Adds the column for argument i; returns its index. */
+/*
+ * Adds to *spec the column for argument i of the aggregate, if it is not there yet. Returns the
+ * column's index.
+ */
 static int
 add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
@@ -308,8 +317,8 @@ known_parameters(const PlanState *parent)
 }
 
 /*
- * Evaluates argument i, even if no row will need it. Returns false if it is NULL, may differ
- * between rows, or may raise an error.
+ * Sets *value to argument i, which has one value for all rows. Evaluates it even if there will be
+ * no row. Returns false if it is NULL, may differ between rows, or may raise an error.
  */
 static bool
 evaluate_fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext,
@@ -326,9 +335,9 @@ evaluate_fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *e
 }
 
 /*
- * Sets the bins of a histogram or sketch. Returns false if they are not known before the first row,
- * if the bounds are invalid (the transition function then raises the error if there is a row), or
- * if only core knows the formula for them.
+ * Sets the bins of a histogram or sketch. Returns false if they are not known before the first
+ * row, if the bounds are invalid (the transition function then raises the error if there is a
+ * row), or if core computes them by a formula that is not known here.
  */
 static bool
 histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *parent,
@@ -383,7 +392,10 @@ digits_depend_on_order(MonoidId monoid)
 		monoid == MONOID_REGR_F64 || monoid == MONOID_PRODUCT_F64;
 }
 
-/* Adds the slots of a row of agg_list.h. Returns false if the arguments do not allow that. */
+/*
+ * Adds the slots of a row of agg_list.h to *spec, and sets the members of *out that describe them.
+ * Returns false if slots cannot compute the aggregate with these arguments.
+ */
 static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
 		  int filter, int set, PlanState *parent, ExprContext *econtext)
@@ -480,7 +492,7 @@ make_aggstate(Aggref *aggref)
 	return aggstate;
 }
 
-/* Returns whether this is min(), max() or count(*). */
+/* Returns whether this is min(), max() or count(*): all its slots are extremes or counts. */
 static bool
 is_extreme(const AggRow *row, const Aggref *aggref)
 {
@@ -498,7 +510,10 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 	return extreme;
 }
 
-/* Sets what the call returns: the result, a gpuagg_state, or Citus's text or binary form. */
+/*
+ * Sets the members of *out for what the call returns: the result, a gpuagg_state, or Citus's text
+ * or binary form.
+ */
 static void
 init_form(AggOutput *out, const PartialCall *call)
 {

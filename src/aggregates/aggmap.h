@@ -33,6 +33,7 @@ typedef enum AggRole
 	AGG_ROLE_CITUS_BINARY /* Citus's worker_binary_partial_agg */
 } AggRole;
 
+/* Returns the role of an aggregate; AGG_ROLE_NONE for most. */
 extern AggRole aggmap_role(Oid aggfnoid);
 
 /* What an aggregate of a query returns. */
@@ -44,6 +45,7 @@ typedef enum PartialForm
 	PARTIAL_BINARY  /* Citus: its binary form, as bytea */
 } PartialForm;
 
+/* A call of an aggregate in a query, and the aggregate that it stands for. */
 typedef struct PartialCall
 {
 	Aggref *aggref; /* the aggregate to be computed */
@@ -106,13 +108,14 @@ extern bool aggmap_reads_registers(const AggOutput *out);
 extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull);
 
 /*
- * Does the same for n groups. Group which[i] goes to values[i * stride] and nulls[i * stride].
- * Returns false, and computes nothing, if this aggregate or these groups do not support that.
+ * Sets the aggregate's values for n groups. The value of group which[i] goes to values[i * stride]
+ * and nulls[i * stride]. Returns false, and computes nothing, if this aggregate or these groups do
+ * not support that.
  */
 extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
 								 Datum *values, bool *nulls, int stride);
 
-/* Raises the errors of these MonoidError bits, worded like core's. */
+/* Raises an error, worded like core's, if any of these MonoidError bits is set. */
 extern void aggmap_raise(int errors);
 
 #endif /* GPUAGG_AGGMAP_H */

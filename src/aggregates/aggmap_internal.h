@@ -77,6 +77,7 @@ typedef enum ValuesForm
 	VALUES_STDDEV_SAMP
 } ValuesForm;
 
+/* One aggregate of the query: where its states are, and how they become its value. */
 struct AggOutput
 {
 	FinalizeKind kind;
@@ -174,6 +175,10 @@ typedef struct AggEntry
 	const AggRow *row; /* a row of agg_list.h, or &aggmap_fallback_row */
 } AggEntry;
 
+/*
+ * Returns what the catalog says of an aggregate, from the cache if it is there. Aggregates that
+ * neither core nor gpuagg has created get aggmap_fallback_row.
+ */
 extern AggEntry aggmap_lookup(Oid aggfnoid);
 
 /*
@@ -194,8 +199,9 @@ extern bool aggmap_row_needs_order(const AggRow *row);
 extern PartialKind aggmap_partial_kind(Oid aggfnoid);
 
 /*
- * Returns the core function that a function of an aggregate is, or passes its calls on to.
- * Otherwise returns InvalidOid and sets *symbol to its link symbol.
+ * Returns fn itself if it is a function of core, or the function of core to which fn passes its
+ * calls on. Returns InvalidOid for all others. *symbol: the link symbol of fn; NULL if fn is a
+ * function of core.
  */
 extern Oid aggmap_core_function(Oid fn, char **symbol);
 

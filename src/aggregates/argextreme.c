@@ -20,6 +20,7 @@
 #include "aggregates/portable.h"
 #include "common/compat.h"
 
+/* A key or a value. */
 typedef struct ArgDatum
 {
 	Datum value;
@@ -55,7 +56,7 @@ PG_FUNCTION_INFO_V1(gpuagg_arg_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_arg_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_arg_final);
 
-/* Returns the type cache entries of a state's types. */
+/* Returns the type cache entries of the state's key and value types. */
 static ArgTypes *
 arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 {
@@ -71,7 +72,7 @@ arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 	return types;
 }
 
-/* Compares two values; NULL sorts after every value. */
+/* Compares two values as a btree comparison function does; NULL sorts after every value. */
 static int
 arg_compare(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 {
@@ -106,7 +107,8 @@ arg_store(ArgDatum *slot, ArgDatum from, TypeCacheEntry *type, MemoryContext cxt
 }
 
 /*
- * Keeps the better one of *state and (key, value). sign is 1 for the maximum, -1 for the minimum.
+ * Replaces the state's key and value by these if they are better: a larger key (sign 1) or a
+ * smaller key (sign -1), or the same key and a smaller value.
  */
 static void
 arg_offer(ArgState *state, ArgDatum key, ArgDatum value, int sign, ArgTypes *types, Oid collation,
@@ -131,6 +133,7 @@ arg_offer(ArgState *state, ArgDatum key, ArgDatum value, int sign, ArgTypes *typ
 	arg_store(&state->value, value, types->value, cxt);
 }
 
+/* Transition function of gpu_argmax (sign 1) and gpu_argmin (sign -1). */
 static Datum
 arg_transition(FunctionCallInfo fcinfo, int sign)
 {
@@ -153,18 +156,21 @@ arg_transition(FunctionCallInfo fcinfo, int sign)
 	PG_RETURN_POINTER(state);
 }
 
+/* Transition function of gpu_argmax and gpu_last. Rows with a NULL key do not count. */
 Datum
 gpuagg_argmax_transfn(PG_FUNCTION_ARGS)
 {
 	return arg_transition(fcinfo, 1);
 }
 
+/* Transition function of gpu_argmin and gpu_first. Rows with a NULL key do not count. */
 Datum
 gpuagg_argmin_transfn(PG_FUNCTION_ARGS)
 {
 	return arg_transition(fcinfo, -1);
 }
 
+/* Combine function of gpu_argmax (sign 1) and gpu_argmin (sign -1). */
 static Datum
 arg_combine(FunctionCallInfo fcinfo, int sign)
 {
@@ -197,12 +203,14 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 	PG_RETURN_POINTER(into);
 }
 
+/* Combine function of gpu_argmax and gpu_last. */
 Datum
 gpuagg_argmax_combine(PG_FUNCTION_ARGS)
 {
 	return arg_combine(fcinfo, 1);
 }
 
+/* Combine function of gpu_argmin and gpu_first. */
 Datum
 gpuagg_argmin_combine(PG_FUNCTION_ARGS)
 {
@@ -210,9 +218,9 @@ gpuagg_argmin_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * A serialized state is the types and the collation, whether there is a key, the key and the value.
- * It may come from another process or another server (partial_state.c), so everything that is read
- * is checked.
+ * Appends a serialized state: the types and the collation, whether there is a key, the key and the
+ * value. States may come from another process or another server (partial_state.c), so
+ * gpuagg_arg_deserialize() checks everything.
  */
 static void
 send_state(StringInfo buf, const ArgState *state)
@@ -228,6 +236,7 @@ send_state(StringInfo buf, const ArgState *state)
 	}
 }
 
+/* Serialization function of all aggregates of this file. */
 Datum
 gpuagg_arg_serialize(PG_FUNCTION_ARGS)
 {
@@ -256,7 +265,10 @@ argextreme_value_type(const void *state)
 	return ((const ArgState *) state)->valuetype;
 }
 
-/* The second argument is 0, or not 0 if the bytes are user input (partial_state.c). */
+/*
+ * Deserialization function of all aggregates of this file. The second argument is not 0 if the
+ * bytes are user input (partial_state.c); then NULLs are checked as well.
+ */
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 {
@@ -285,8 +297,8 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 }
 
 /*
- * The extra arguments only carry the types. The columns of another server's table may have other
- * types.
+ * Final function of all aggregates of this file. The extra arguments only carry the types. Raises
+ * an error if the value has another type, as in a state of another server.
  */
 Datum
 gpuagg_arg_final(PG_FUNCTION_ARGS)

@@ -8,6 +8,10 @@
 
 #include "aggregates/argtype.h"
 
+/*
+ * Returns the type cache entry with the fields that the TYPECACHE_ flag names. Raises an error if
+ * the type is not known.
+ */
 static TypeCacheEntry *
 argtype_lookup(Oid typid, int flag)
 {

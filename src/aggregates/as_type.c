@@ -27,6 +27,7 @@
 PG_FUNCTION_INFO_V1(gpuagg_as_type);
 PG_FUNCTION_INFO_V1(gpuagg_as_type_support);
 
+/* The functions of a conversion by text, cached in fn_extra. */
 typedef struct IoFunctions
 {
 	FmgrInfo output;
@@ -34,7 +35,10 @@ typedef struct IoFunctions
 	Oid ioparam;
 } IoFunctions;
 
-/* Returns the output function of the value's type and the input function of the other type. */
+/*
+ * Returns the output function of the value's type and the input function of the other type, cached
+ * in fn_extra.
+ */
 static IoFunctions *
 io_functions(FmgrInfo *flinfo)
 {
@@ -106,6 +110,7 @@ gpuagg_as_type(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
+/* Returns the bytes of an integer type; 0 for other types. */
 static int
 integer_width(Oid type)
 {
@@ -113,8 +118,8 @@ integer_width(Oid type)
 }
 
 /*
- * Returns the value converted without text, for which engines have vectors: as it is, or with a
- * cast of core's. Returns NULL if only text gives the same value.
+ * Returns an expression that converts the value without text, and for which engines have vectors:
+ * the value itself, or with a cast of core's. Returns NULL if only text gives the same value.
  */
 static Node *
 convert_without_text(Node *value, Oid type, int32 typmod, Oid collation)
@@ -134,6 +139,10 @@ convert_without_text(Node *value, Oid type, int32 typmod, Oid collation)
 	return NULL;
 }
 
+/*
+ * Planner support function of gpuagg_as_type: replaces a call by convert_without_text(), if
+ * possible.
+ */
 Datum
 gpuagg_as_type_support(PG_FUNCTION_ARGS)
 {

@@ -44,6 +44,7 @@ EXTREMES(bytea_smaller, bytea_larger)
 		return name(fcinfo); \
 	}
 
+/* Raises an error unless argument 0 is declared as an enum. */
 static void
 check_enum(FunctionCallInfo fcinfo)
 {

@@ -54,7 +54,10 @@ static const struct
 			 {FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_REGRESSION},
 			 {FINALIZE_REGR, F_FLOAT8_CORR, VALUES_REGRESSION}};
 
-/* Returns the form of states that are values already. */
+/*
+ * Returns the form of the states of an aggregate without a final function, whose states are its
+ * values; VALUES_NONE: not supported.
+ */
 static ValuesForm
 form_of_states(const AggOutput *out)
 {
@@ -104,20 +107,24 @@ final_values_init(AggOutput *out, Oid finalfn)
 	}
 }
 
-/* True for the variance of a sample; false for that of all rows. */
+/* Returns whether the form is the variance or deviation of a sample, not of all rows. */
 static inline bool
 values_are_of_sample(ValuesForm form)
 {
 	return form == VALUES_VAR_SAMP || form == VALUES_STDDEV_SAMP;
 }
 
+/* Returns whether the form is a standard deviation, the root of a variance. */
 static inline bool
 values_take_root(ValuesForm form)
 {
 	return form == VALUES_STDDEV_POP || form == VALUES_STDDEV_SAMP;
 }
 
-/* Computes what float8_var_samp() and similar functions do. */
+/*
+ * Sets the variances or standard deviations of floats, as float8_var_samp() and similar functions
+ * compute them.
+ */
 static void
 float_variances(const AggOutput *out, const gpuagg_accum *states, const int *which, int n,
 				Datum *values, bool *nulls, int stride)
@@ -137,8 +144,8 @@ float_variances(const AggOutput *out, const gpuagg_accum *states, const int *whi
 }
 
 /*
- * Computes the same for integers. Where there are too many digits, calls the aggregate's own
- * functions.
+ * Sets the variances or standard deviations of integers. Where a group's value needs too many
+ * digits, calls the aggregate's own functions.
  */
 static void
 integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values,
@@ -170,7 +177,10 @@ integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, in
 	}
 }
 
-/* Calls the final function for each group, with the same array each time. */
+/*
+ * Sets the values of regression aggregates by their final function. All calls use the same array,
+ * which is overwritten for each group.
+ */
 static void
 regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, int n, Datum *values,
 				  bool *nulls, int stride)

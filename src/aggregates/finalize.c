@@ -71,7 +71,7 @@ call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args,
 	return result;
 }
 
-/* Returns an internal state of core from its serialized form. */
+/* Returns core's internal state for its serialized form. */
 static Datum
 internal_state(AggOutput *out, Datum serialised)
 {
@@ -93,7 +93,7 @@ aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int mo
 	return scale;
 }
 
-/* Returns the serialized form of a core aggregate's internal state. */
+/* Returns the serialized form of core's internal state, made from the group's slots. */
 static Datum
 serialize_slots(AggOutput *out, const GroupBatch *groups, int g)
 {
@@ -167,7 +167,10 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 	elog(ERROR, "aggregate has no transition value in slots");
 }
 
-/* Merges two transition values. NULL means that there is none. */
+/*
+ * Returns the combination of two transition values, by the aggregate's combine function. If one is
+ * NULL, returns the other one.
+ */
 static Datum
 merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
 {
@@ -182,7 +185,8 @@ merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
 }
 
 /*
- * Returns a group's transition value: that of its slots, of its fallback aggregate, or both merged.
+ * Returns a group's transition value: from its slots, from its fallback aggregate, or from both of
+ * them merged.
  */
 static Datum
 transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
@@ -211,7 +215,7 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 }
 
 /*
- * Returns the estimate of a sketch. `states` are its registers, or with `ranks` the number of
+ * Returns the estimate of a sketch. states: its registers if `ranks` is false; else the number of
  * registers of each rank.
  */
 static Datum
@@ -295,7 +299,10 @@ arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return *isnull ? (Datum) 0 : code_datum(out->value, kv.value);
 }
 
-/* Makes results that need no transition value; returns false for all other aggregates. */
+/*
+ * Sets the group's value if it is made from states without a transition value. Returns false for
+ * all other aggregates.
+ */
 static bool
 direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool *isnull)
 {
@@ -413,7 +420,10 @@ group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return *isnull ? (Datum) 0 : partial_make(out->partial, state);
 }
 
-/* Returns the value of a partial aggregate for a group. */
+/*
+ * Returns what a partial aggregate returns for a group: its gpuagg_state or transition value, in
+ * the form that the query expects.
+ */
 static Datum
 partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {

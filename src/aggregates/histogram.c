@@ -44,6 +44,7 @@ PG_FUNCTION_INFO_V1(gpuagg_histogram_weights);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_log);
 PG_FUNCTION_INFO_V1(gpu_histogram_log_thresholds);
 
+/* The transition state. */
 typedef struct Histogram
 {
 	BinSpec bins; /* its thresholds, if any, are in the state's context */
@@ -65,6 +66,7 @@ histogram_uniform_valid(double lo, double hi, int n)
 	return isfinite(lo) && isfinite(hi) && lo != hi && n >= 1 && n <= HISTOGRAM_MAX_BINS;
 }
 
+/* Raises the error `message`, with a hint about the bounds of equal or log-spaced bins. */
 static void
 report_invalid_bounds(char *message, bool log)
 {
@@ -75,7 +77,10 @@ report_invalid_bounds(char *message, bool log)
 				   errhint("There are nbins equal bins from lo to hi, upwards or downwards.")));
 }
 
-/* Checks what both kinds of bins require of their parameters. */
+/*
+ * Raises an error if the parameters are invalid for both kinds of bins. most: maximum number of
+ * bins.
+ */
 static void
 check_bounds(const char *function, double lo, double hi, int n, int most, bool log)
 {
@@ -154,7 +159,10 @@ histogram_log_thresholds(double lo, double hi, int n)
 	return t;
 }
 
-/* Returns whether values ascend in PostgreSQL's order, in which NaN is the greatest. */
+/*
+ * Returns whether the values ascend in PostgreSQL's order, in which NaN is the greatest; equal
+ * neighbours are allowed.
+ */
 static bool
 is_ascending(const double *t, int n)
 {
@@ -234,6 +242,7 @@ histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 	return h;
 }
 
+/* Returns whether two histograms have the same bins. */
 static bool
 same_parameters(const BinSpec *a, const BinSpec *b)
 {
@@ -254,6 +263,7 @@ report_changed_parameters(const char *names)
 			 errhint("Add the columns on which they depend to GROUP BY.")));
 }
 
+/* Returns the names of the parameters, for error messages. */
 static const char *
 parameter_names(const Histogram *h)
 {
@@ -262,13 +272,17 @@ parameter_names(const Histogram *h)
 									  "thresholds of gpu_histogram";
 }
 
+/* Returns argument i as a state; NULL if it is NULL. */
 static Histogram *
 state_argument(FunctionCallInfo fcinfo, int i)
 {
 	return PG_ARGISNULL(i) ? NULL : (Histogram *) PG_GETARG_POINTER(i);
 }
 
-/* Returns the state for a row whose parameters have been checked. */
+/*
+ * Returns the state in argument 0, or a new one for the first row. Raises an error if the row's
+ * parameters, which are valid, are not those of the state.
+ */
 static Histogram *
 state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
 {
@@ -301,6 +315,10 @@ bounds_arguments(FunctionCallInfo fcinfo, const char *function)
 	return bins;
 }
 
+/*
+ * Returns the parameters of gpu_histogram in arguments 2 to 4. Raises an error if they are
+ * invalid.
+ */
 static BinSpec
 uniform_arguments(FunctionCallInfo fcinfo)
 {
@@ -365,8 +383,8 @@ gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 }
 
 /*
- * Returns bins with their edges for parameters, which are checked. They are kept in fn_extra for
- * the next group.
+ * Returns the bins of a log-spaced histogram, with their edges. Raises an error if the parameters
+ * are invalid. The bins are kept in fn_extra for the next group with the same parameters.
  */
 static const BinSpec *
 log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
@@ -420,6 +438,10 @@ gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(h);
 }
 
+/*
+ * Combine function of histograms of all kinds. Raises an error if the states have different
+ * parameters.
+ */
 Datum
 gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 {
@@ -461,8 +483,8 @@ enum
 };
 
 /*
- * A serialized state is the parameters and then the bins, in network order. A log-spaced histogram
- * is written without its edges.
+ * See histogram.h. A serialized state is the parameters and then the bins, in network order. A
+ * log-spaced histogram is written without its edges.
  */
 bytea *
 histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values)
@@ -490,6 +512,7 @@ histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values
 	return pq_endtypsend(&buf);
 }
 
+/* Serialization function of histograms of all kinds. */
 Datum
 gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 {
@@ -499,7 +522,10 @@ gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(histogram_state(&h->bins, h->weighted, h->log, h->u.counts));
 }
 
-/* Reads bins and checks their parameters. Edges of log-spaced bins are kept for the next state. */
+/*
+ * Returns the bins that a serialized state has, and advances buf to their counts. Raises an error
+ * if they are invalid. Edges of log-spaced bins are kept for the next state (log_bins).
+ */
 static const BinSpec *
 read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 {
@@ -539,6 +565,10 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 	return bins;
 }
 
+/*
+ * Deserialization function of histograms of all kinds. Raises an error if the bytes are not a
+ * valid state.
+ */
 Datum
 gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 {
@@ -587,6 +617,7 @@ histogram_weight_array(const double *weights, int width)
 	return array;
 }
 
+/* Final function of histograms of counts. NULL if no row counts. */
 Datum
 gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 {
@@ -600,6 +631,7 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(histogram_count_array(h->u.counts, h->width));
 }
 
+/* Final function of gpu_histogram with weights. NULL if no row counts. */
 Datum
 gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 {

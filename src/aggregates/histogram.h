@@ -18,7 +18,7 @@
 /* The edges of log-spaced bins are thresholds; there is one more edge than bins. */
 #define HISTOGRAM_MAX_LOG_BINS (HISTOGRAM_MAX_BINS - 1)
 
-/* Return whether these are valid parameters of a histogram. */
+/* Return whether these are valid parameters of a histogram with equal or log-spaced bins. */
 extern bool histogram_uniform_valid(double lo, double hi, int n);
 extern bool histogram_log_valid(double lo, double hi, int n);
 

@@ -45,6 +45,10 @@ typedef struct Counts
 
 /* ---- arguments ------------------------------------------------------------ */
 
+/*
+ * Returns the array in argument `arg`. Raises an error if it is not a histogram of at least
+ * `least` elements. function: name of the SQL function, for errors.
+ */
 static Counts
 read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
 {
@@ -116,7 +120,7 @@ threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
 
 /* ---- bounds of bins --------------------------------------------------------- */
 
-/* Returns roughly where bin i + 1 of n begins: lo for 0, hi for n. */
+/* Returns edge i of n equal bins, up to a rounding: lo for 0, hi for n. Bin i + 1 begins there. */
 static double
 edge_estimate(double lo, double hi, int n, int i)
 {
@@ -190,6 +194,7 @@ first_value(const BinSpec *bins, int bin)
 	return sign * select_f64_of(most) + 0.0;
 }
 
+/* bin_bounds() for equal bins. */
 static void
 uniform_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
 {
@@ -206,6 +211,7 @@ uniform_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *
 	*upper = Max(first, next);
 }
 
+/* bin_bounds() for n thresholds t. */
 static void
 threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
 {
@@ -260,7 +266,10 @@ make_bar(double share)
 	return bar;
 }
 
-/* Returns one row for each bin. */
+/*
+ * Result of the set-returning functions: one row for each bin, with its number, bounds, count and
+ * a bar.
+ */
 static Datum
 bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 {
@@ -355,7 +364,10 @@ typedef struct Quantiles
 	double *cumulative; /* [bin] sum of the counts up to this bin */
 } Quantiles;
 
-/* Adds up the counts; raises an error if one is NULL, negative or not finite. */
+/*
+ * Returns the bins with the running sums of their counts. Raises an error if a count is NULL,
+ * negative or not finite.
+ */
 static Quantiles
 make_quantiles(const BinSpec *bins, const Counts *c)
 {
@@ -382,7 +394,10 @@ make_quantiles(const BinSpec *bins, const Counts *c)
 	return q;
 }
 
-/* Returns the value at this share of the range between two bounds, one of which may be infinite. */
+/*
+ * Returns the value at `share` of the way from `lower` to `upper`: `lower` for 0, `upper` for 1.
+ * In between, the result is infinite if a bound is.
+ */
 static double
 interpolate(double lower, double upper, double share)
 {
@@ -402,7 +417,10 @@ interpolate(double lower, double upper, double share)
 	return value < lower ? lower : value > upper ? upper : value;
 }
 
-/* Returns the quantile of a fraction. Some count is greater than 0. */
+/*
+ * Returns the quantile for a fraction. Raises an error if the fraction is not between 0 and 1. The
+ * sum of all counts must be above 0.
+ */
 static double
 quantile_of_fraction(const Quantiles *q, double fraction)
 {

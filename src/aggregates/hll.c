@@ -30,6 +30,10 @@
 
 #define HLL_PENDING 26 /* with this number, the state takes two cache lines */
 
+/*
+ * The transition state: buffered pairs, and either a table of pairs (sparse) or all registers
+ * (dense).
+ */
 typedef struct HllState
 {
 	int npending;
@@ -46,6 +50,7 @@ PG_FUNCTION_INFO_V1(gpuagg_hll_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_hll_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_hll_final);
 
+/* Returns a new, empty sketch in sparse form. */
 static HllState *
 hll_new(MemoryContext cxt)
 {
@@ -84,6 +89,7 @@ hll_entry(HllState *state, uint32 reg)
 	return &state->sparse[at];
 }
 
+/* Doubles the table of a sparse state. */
 static void
 hll_grow(HllState *state)
 {
@@ -159,6 +165,10 @@ hll_flush(HllState *state)
 	state->npending = 0;
 }
 
+/*
+ * Adds a pair of a register and a rank to the buffer; enters the buffered pairs first if it is
+ * full.
+ */
 static inline void
 hll_add(HllState *state, int reg, int rank)
 {
@@ -167,7 +177,7 @@ hll_add(HllState *state, int reg, int rank)
 	state->pending[state->npending++] = (uint32) reg << 8 | rank;
 }
 
-/* Counts how many registers have each rank. */
+/* Sets counts[r] to the number of registers with rank r. */
 static void
 hll_count_ranks(HllState *state, int *counts)
 {
@@ -215,7 +225,10 @@ hll_value_is_hash(Oid type)
 	}
 }
 
-/* Returns the value of such a type in 64 bits, widened as a column of the type is. */
+/*
+ * Returns a value of a type for which hll_value_is_hash() is true in 64 bits, widened as a column
+ * of the type is.
+ */
 static uint64
 hll_value(Oid type, Datum value)
 {
@@ -259,6 +272,7 @@ hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
 		FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
 }
 
+/* Transition function of gpu_approx_count_distinct. Skips NULLs. */
 Datum
 gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 {
@@ -281,6 +295,7 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Merges sketch `from` into `into`: each register gets the larger rank. */
 static void
 hll_merge(HllState *into, HllState *from)
 {
@@ -301,6 +316,7 @@ hll_merge(HllState *into, HllState *from)
 	}
 }
 
+/* Combine function of gpu_approx_count_distinct. */
 Datum
 gpuagg_hll_combine(PG_FUNCTION_ARGS)
 {
@@ -315,8 +331,8 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * A serialized state is nsparse and that many pairs in the order of registers, or -1 and all
- * registers. Equal sketches have equal bytes.
+ * Serialization function of gpu_approx_count_distinct. Writes nsparse and that many pairs in the
+ * order of registers, or -1 and all registers. Equal sketches have equal bytes.
  */
 Datum
 gpuagg_hll_serialize(PG_FUNCTION_ARGS)
@@ -350,7 +366,9 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* Returns the serialized state for an array of registers. */
+/*
+ * See hll_value.h. Raises an error if a register, which may come from the GPU server, is invalid.
+ */
 bytea *
 hll_state(const int32 *registers)
 {
@@ -374,7 +392,10 @@ hll_state(const int32 *registers)
 	return pq_endtypsend(&buf);
 }
 
-/* States may come from other servers (partial_state.c), so everything that is read is checked. */
+/*
+ * Deserialization function of gpu_approx_count_distinct. States may come from other servers
+ * (partial_state.c), so everything that is read is checked.
+ */
 Datum
 gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 {
@@ -410,6 +431,7 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_approx_count_distinct. Returns 0 if there are no rows. */
 Datum
 gpuagg_hll_final(PG_FUNCTION_ARGS)
 {

@@ -30,6 +30,7 @@
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_deserialize);
 
+/* The contents of a serialized state. */
 typedef struct SerializedIntervals
 {
 	int64 n;
@@ -102,6 +103,7 @@ PG_FUNCTION_INFO_V1(gpuagg_interval_avg_combine);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg);
 PG_FUNCTION_INFO_V1(gpuagg_interval_sum);
 
+/* The transition state: the number and the sum of the intervals. */
 typedef struct IntervalState
 {
 	int64 n;
@@ -111,13 +113,14 @@ typedef struct IntervalState
 /* Returns argument i as a state, or NULL. */
 #define STATE_ARG(i) (PG_ARGISNULL(i) ? NULL : (IntervalState *) PG_GETARG_POINTER(i))
 
+/* Returns a new, empty state in the aggregate's context. */
 static IntervalState *
 new_state(FunctionCallInfo fcinfo)
 {
 	return MemoryContextAllocZero(aggregate_context(fcinfo), sizeof(IntervalState));
 }
 
-/* Adds n intervals with this sum, or subtracts them, by interval_pl or interval_mi. */
+/* Adds n intervals whose sum is *sum (interval_pl, n > 0), or removes -n of them (interval_mi). */
 static void
 change_state(IntervalState *state, PGFunction operator, Interval * sum, int64 n)
 {
@@ -137,6 +140,7 @@ interval_state_step(Datum value, Datum summand)
 	return true;
 }
 
+/* Transition function of gpu_sum and gpu_avg of interval. Skips NULLs. */
 Datum
 gpuagg_interval_avg_accum(PG_FUNCTION_ARGS)
 {
@@ -149,6 +153,7 @@ gpuagg_interval_avg_accum(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Inverse transition function, for moving windows. Skips NULLs. */
 Datum
 gpuagg_interval_avg_accum_inv(PG_FUNCTION_ARGS)
 {
@@ -161,6 +166,7 @@ gpuagg_interval_avg_accum_inv(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Combine function of gpu_sum and gpu_avg of interval. */
 Datum
 gpuagg_interval_avg_combine(PG_FUNCTION_ARGS)
 {
@@ -179,6 +185,7 @@ gpuagg_interval_avg_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Returns the serialized form of a state. */
 static bytea *
 write_serialized(const SerializedIntervals *s)
 {
@@ -221,6 +228,7 @@ gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_avg of interval. NULL if no row counts. */
 Datum
 gpuagg_interval_avg(PG_FUNCTION_ARGS)
 {
@@ -232,6 +240,7 @@ gpuagg_interval_avg(PG_FUNCTION_ARGS)
 							   Float8GetDatum((double) state->n));
 }
 
+/* Final function of gpu_sum of interval. NULL if no row counts. */
 Datum
 gpuagg_interval_sum(PG_FUNCTION_ARGS)
 {

@@ -23,7 +23,7 @@ compared_value(const Interval *x)
 	return x->time + ((int64) x->month * DAYS_PER_MONTH + x->day) * (gpuagg_i128) USECS_PER_DAY;
 }
 
-/* Among equal intervals, core takes the later one. */
+/* Step of min(interval). Among equal intervals, takes the later one, as core does. */
 static bool
 step_smaller(Datum state, Datum value)
 {
@@ -35,6 +35,7 @@ step_smaller(Datum state, Datum value)
 	return true;
 }
 
+/* Step of max(interval). Among equal intervals, takes the later one, as core does. */
 static bool
 step_larger(Datum state, Datum value)
 {
@@ -46,6 +47,7 @@ step_larger(Datum state, Datum value)
 	return true;
 }
 
+/* Step of sum(interval). */
 static bool
 step_sum(Datum state, Datum value)
 {
@@ -53,7 +55,10 @@ step_sum(Datum state, Datum value)
 }
 
 #ifdef F_INTERVAL_ACCUM
-/* The state is an array of the sum and, as the time of an interval, the count. */
+/*
+ * Step of avg(interval) before PostgreSQL 17. The state is an array of the sum and, as the time of
+ * an interval, the count.
+ */
 static bool
 step_average(Datum state, Datum value)
 {

@@ -10,6 +10,8 @@
 #include "fmgr.h"
 #include "utils/timestamp.h"
 
+#include "common/compat.h"
+
 /*
  * Updates a non-NULL transition value, owned by the caller, with a non-NULL argument, as the
  * transition function would. Returns false, and changes nothing, if the transition function itself
@@ -20,14 +22,6 @@ typedef bool (*AggStep)(Datum state, Datum value);
 /* Returns the step that replaces a transition function, or NULL. */
 extern AggStep interval_step(const FmgrInfo *transfn);
 
-/* True for values that are infinite in newer releases. */
-static inline bool
-interval_may_be_infinite(const Interval *i)
-{
-	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
-		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
-}
-
 /*
  * Adds an interval to a sum. Returns false, and changes nothing, if core's interval_pl must do it.
  */
@@ -36,16 +30,19 @@ interval_add(Interval *sum, const Interval *x)
 {
 	Interval r;
 
-	if (interval_may_be_infinite(x) || interval_may_be_infinite(sum) ||
+	if (compat_interval_may_be_infinite(x) || compat_interval_may_be_infinite(sum) ||
 		__builtin_add_overflow(sum->month, x->month, &r.month) ||
 		__builtin_add_overflow(sum->day, x->day, &r.day) ||
-		__builtin_add_overflow(sum->time, x->time, &r.time) || interval_may_be_infinite(&r))
+		__builtin_add_overflow(sum->time, x->time, &r.time) || compat_interval_may_be_infinite(&r))
 		return false;
 	*sum = r;
 	return true;
 }
 
-/* Functions of the library's own states, before PostgreSQL 17; see interval.c. */
+/*
+ * Functions of the library's own states, before PostgreSQL 17; see interval.c. The second one is an
+ * AggStep.
+ */
 extern Datum gpuagg_interval_avg_accum(PG_FUNCTION_ARGS);
 extern bool interval_state_step(Datum value, Datum summand);
 

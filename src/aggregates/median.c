@@ -30,6 +30,7 @@ PG_FUNCTION_INFO_V1(gpuagg_median_deserialize);
 
 #define FIRST_VALUES 64
 
+/* The transition state: n values, in the order in which they came. */
 typedef struct MedianState
 {
 	int64 n;
@@ -38,12 +39,14 @@ typedef struct MedianState
 	char *values;
 } MedianState;
 
+/* Returns argument i as a state; NULL if it is NULL. */
 static MedianState *
 state_argument(FunctionCallInfo fcinfo, int i)
 {
 	return PG_ARGISNULL(i) ? NULL : (MedianState *) PG_GETARG_POINTER(i);
 }
 
+/* Returns a new, empty state with room for at least `capacity` values of `width` bytes. */
 static MedianState *
 create_state(MemoryContext cxt, int width, int64 capacity)
 {
@@ -56,7 +59,7 @@ create_state(MemoryContext cxt, int width, int64 capacity)
 	return state;
 }
 
-/* Appends n values, and grows the array if need be. */
+/* Appends n values to the state; enlarges its array if they do not fit. */
 static void
 append_values(MedianState *state, const void *values, int64 n)
 {
@@ -69,6 +72,7 @@ append_values(MedianState *state, const void *values, int64 n)
 	state->n += n;
 }
 
+/* Transition function of gpu_median of double precision. Skips NULLs. */
 Datum
 gpuagg_median_transfn(PG_FUNCTION_ARGS)
 {
@@ -85,6 +89,7 @@ gpuagg_median_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Transition function of gpu_median of interval. Skips NULLs. */
 Datum
 gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
 {
@@ -99,6 +104,7 @@ gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_median of double precision. NULL if no row counts. */
 Datum
 gpuagg_median_final(PG_FUNCTION_ARGS)
 {
@@ -125,12 +131,14 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(ranks[0] == ranks[1] ? low : low + (0.5 * (high - low)));
 }
 
+/* Comparator of qsort_interruptible */
 static int
 compare_intervals(const void *a, const void *b, void *arg)
 {
 	return DatumGetInt32(DirectFunctionCall2(interval_cmp, PointerGetDatum(a), PointerGetDatum(b)));
 }
 
+/* Final function of gpu_median of interval. NULL if no row counts. */
 Datum
 gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 {
@@ -152,6 +160,7 @@ gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(DirectFunctionCall2(interval_pl, half, low));
 }
 
+/* Combine function of gpu_median of both types. */
 Datum
 gpuagg_median_combine(PG_FUNCTION_ARGS)
 {
@@ -167,6 +176,10 @@ gpuagg_median_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(a);
 }
 
+/*
+ * Serialization function of gpu_median of both types. Raises an error if the values do not fit
+ * into a bytea.
+ */
 Datum
 gpuagg_median_serialize(PG_FUNCTION_ARGS)
 {
@@ -187,6 +200,7 @@ gpuagg_median_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(result);
 }
 
+/* Deserialization function of gpu_median of both types. */
 Datum
 gpuagg_median_deserialize(PG_FUNCTION_ARGS)
 {

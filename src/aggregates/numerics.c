@@ -20,7 +20,8 @@ PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_final);
 
 /*
- * (numeric, numeric): strict. Products with many digits take long, so this checks for interrupts.
+ * Transition function of gpu_product: (numeric, numeric), strict. Products with many digits take
+ * long, so it checks for interrupts.
  */
 Datum
 gpuagg_numeric_mul(PG_FUNCTION_ARGS)
@@ -42,6 +43,7 @@ typedef struct MaxSubarray
 	bool minus_infinite;
 } MaxSubarray;
 
+/* Returns whether a > b. */
 static bool
 is_greater(Numeric a, Numeric b)
 {
@@ -60,7 +62,7 @@ replace_numeric(Numeric *to, Numeric value, MemoryContext cxt)
 	MemoryContextSwitchTo(old);
 }
 
-/* Adds a row to the state. */
+/* Adds the value of the next row to the state; copies of numerics go to cxt. */
 static void
 add_maxsub_value(MaxSubarray *s, Numeric x, MemoryContext cxt)
 {
@@ -86,6 +88,7 @@ add_maxsub_value(MaxSubarray *s, Numeric x, MemoryContext cxt)
 	}
 }
 
+/* Transition function of gpu_max_subarray_sum of numeric. Skips NULLs. */
 Datum
 gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
 {
@@ -107,7 +110,7 @@ gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(s);
 }
 
-/* Returns NaN or an infinity. */
+/* Returns the numeric "NaN" or "Infinity". */
 static Datum
 special_numeric(const char *text)
 {
@@ -115,6 +118,7 @@ special_numeric(const char *text)
 							   Int32GetDatum(-1));
 }
 
+/* Final function of gpu_max_subarray_sum of numeric. NULL if no row counts. */
 Datum
 gpuagg_maxsub_numeric_final(PG_FUNCTION_ARGS)
 {

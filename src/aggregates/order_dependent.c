@@ -49,8 +49,8 @@ ordered_state(FunctionCallInfo fcinfo, Size size)
 /* ---- maximum subarray sum ---------------------------------------------- */
 
 /*
- * NULLs are skipped. The empty subarray has the sum 0. The result without rows is NULL. The
- * monoid's state shows overflow; see maxsub_i64 in monoid_ordered.h.
+ * Transition function of gpu_max_subarray_sum of bigint. Skips NULLs. An overflow is marked in the
+ * state; see maxsub_i64 in monoid_ordered.h.
  */
 Datum
 gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
@@ -64,6 +64,10 @@ gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/*
+ * Final function of gpu_max_subarray_sum of bigint. The empty subarray has the sum 0. NULL if no
+ * row counts. Raises an error if a sum overflowed.
+ */
 Datum
 gpuagg_maxsub_int8_final(PG_FUNCTION_ARGS)
 {
@@ -78,6 +82,7 @@ gpuagg_maxsub_int8_final(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(state->best);
 }
 
+/* Transition function of gpu_max_subarray_sum of double precision. Skips NULLs. */
 Datum
 gpuagg_maxsub_float8_transfn(PG_FUNCTION_ARGS)
 {
@@ -90,6 +95,10 @@ gpuagg_maxsub_float8_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/*
+ * Final function of gpu_max_subarray_sum of double precision. NULL if no row counts. Raises an
+ * error if a sum overflowed.
+ */
 Datum
 gpuagg_maxsub_float8_final(PG_FUNCTION_ARGS)
 {
@@ -105,7 +114,7 @@ gpuagg_maxsub_float8_final(PG_FUNCTION_ARGS)
 
 /* ---- runs --------------------------------------------------------------- */
 
-/* A NULL condition is not true and ends a run. The result without rows is NULL. */
+/* Transition function of gpu_longest_run. A NULL condition is not true and ends a run. */
 Datum
 gpuagg_longest_run_transfn(PG_FUNCTION_ARGS)
 {
@@ -116,6 +125,7 @@ gpuagg_longest_run_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_longest_run. NULL if there are no rows. */
 Datum
 gpuagg_longest_run_final(PG_FUNCTION_ARGS)
 {
@@ -135,6 +145,7 @@ typedef struct AscendingState
 	Datum last; /* valid if current > 0 */
 } AscendingState;
 
+/* Transition function of gpu_longest_ascending_run. A NULL ends a run and belongs to none. */
 Datum
 gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 {
@@ -167,6 +178,7 @@ gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_longest_ascending_run. NULL if there are no rows. */
 Datum
 gpuagg_longest_ascending_final(PG_FUNCTION_ARGS)
 {
@@ -177,7 +189,7 @@ gpuagg_longest_ascending_final(PG_FUNCTION_ARGS)
 
 /* ---- linear maps and matrices ------------------------------------------- */
 
-/* Skips rows in which a or b is NULL. */
+/* Transition function of gpu_compose_linear. Skips rows in which a or b is NULL. */
 Datum
 gpuagg_compose_linear_transfn(PG_FUNCTION_ARGS)
 {
@@ -193,6 +205,7 @@ gpuagg_compose_linear_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_compose_linear. NULL if no row counts. */
 Datum
 gpuagg_compose_linear_final(PG_FUNCTION_ARGS)
 {
@@ -201,6 +214,7 @@ gpuagg_compose_linear_final(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(form_array(FLOAT8OID, PG_GETARG_POINTER(0), 2));
 }
 
+/* The product so far: a k x k matrix. k is 0 before the first row. */
 typedef struct MatrixState
 {
 	int k;
@@ -214,7 +228,10 @@ typedef struct MatrixState
 	} u;
 } MatrixState;
 
-/* Checks the shape and returns the number of rows. */
+/*
+ * Returns the number of rows of a square matrix. Raises an error if the array is not a valid
+ * matrix.
+ */
 static int
 matrix_size(ArrayType *array)
 {
@@ -261,7 +278,10 @@ matrix_datum(const double *m, int size)
 											  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
-/* Skips NULL matrices. The first matrix determines the size. */
+/*
+ * Transition function of gpu_matrix_product. Skips NULL matrices. The first matrix determines the
+ * size; another size raises an error.
+ */
 Datum
 gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 {
@@ -304,6 +324,7 @@ gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_matrix_product. NULL if no row counts. */
 Datum
 gpuagg_matrix_product_final(PG_FUNCTION_ARGS)
 {

@@ -49,8 +49,9 @@ ordered_set_is_final(Oid finalfn)
 }
 
 /*
- * Transition function of the fallback aggregate that returns the result. Each group has one row
- * with it, so this is called only where the state has the result already.
+ * Transition and combine function of the fallback aggregate that carries the result of an ordered
+ * set. It is strict, and a group has one row with a result, whose value becomes the state without
+ * a call. When it is called, the state has the result already, and is returned unchanged.
  */
 static Datum
 return_result(PG_FUNCTION_ARGS)
@@ -58,7 +59,10 @@ return_result(PG_FUNCTION_ARGS)
 	return PG_GETARG_DATUM(0);
 }
 
-/* Makes the fallback aggregate one whose state is the value that it receives. */
+/*
+ * Makes *fallback a fallback aggregate whose state is the value in its column, for the result of
+ * ordered set number `set`.
+ */
 static void
 make_result_fallback(FallbackAgg *fallback, const Aggref *aggref, int set)
 {
@@ -79,7 +83,10 @@ make_result_fallback(FallbackAgg *fallback, const Aggref *aggref, int set)
 	fallback->filter = -1;
 }
 
-/* Returns the ascending operator of the order. *desc: the order is descending. */
+/*
+ * Returns the "<" operator of the order of the aggregate's values. Sets *desc to whether the order
+ * is descending.
+ */
 static Oid
 ascending_operator(const Aggref *aggref, Oid typid, bool *desc)
 {
@@ -139,8 +146,8 @@ ordered_set_check_fraction(double fraction)
 }
 
 /*
- * Sets the two ranks of a fraction of n values, in the aggregate's order. They are equal if there
- * is only one value.
+ * Sets ranks[0] and ranks[1] to the ranks between which the fraction of n values lies, from 0 in
+ * the aggregate's order. They are equal if one value alone is the result.
  */
 static void
 fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
@@ -154,7 +161,10 @@ fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
 	}
 }
 
-/* Reads an array of fractions. */
+/*
+ * Sets the fractions of *call from the array of fractions. Raises core's error if one is out of
+ * range.
+ */
 static void
 read_fractions(OrderedSetCall *call, Datum fraction)
 {
@@ -210,6 +220,7 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 	}
 }
 
+/* qsort comparator */
 static int
 compare_ranks(const void *a, const void *b)
 {
@@ -240,6 +251,7 @@ ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
 
 /* ---- results ------------------------------------------------------------ */
 
+/* Returns values[i] for the i with ranks[i] = rank, which must exist. ranks ascend. */
 static Datum
 value_of_rank(const int64 *ranks, const Datum *values, int nranks, int64 rank)
 {
@@ -258,7 +270,7 @@ value_of_rank(const int64 *ranks, const Datum *values, int nranks, int64 rank)
 	return values[left];
 }
 
-/* Interpolates between two values, like float8_lerp and interval_lerp of core. */
+/* Returns lo + part * (hi - lo), as core's float8_lerp and interval_lerp compute it. */
 static Datum
 interpolate(OrderedSetKind kind, Datum lo, Datum hi, double part)
 {
@@ -272,7 +284,7 @@ interpolate(OrderedSetKind kind, Datum lo, Datum hi, double part)
 		interval_pl, DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part)), lo);
 }
 
-/* Returns the result for fraction i. */
+/* Returns the percentile for fraction i of n values. values[k] has the rank ranks[k]. */
 static Datum
 fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, const Datum *values,
 			   int nranks)

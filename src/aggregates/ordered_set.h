@@ -32,7 +32,7 @@ extern int ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int
  */
 extern bool ordered_set_is_final(Oid finalfn);
 
-/* Returns a fraction; raises core's error if it is not between 0 and 1. */
+/* Returns its argument unchanged; raises core's error if it is not between 0 and 1. */
 extern double ordered_set_check_fraction(double fraction);
 
 /* The fractions of one aggregate in one group. */

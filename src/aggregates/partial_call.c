@@ -51,7 +51,10 @@ is_own_function(Node *node, const char *name)
 		getExtensionOfObject(ProcedureRelationId, func->funcid) == extension;
 }
 
-/* Returns the OID of an aggregate in an argument that is a constant of type oid or regprocedure. */
+/*
+ * Returns the value of a constant of type oid or regprocedure, such as the aggregate that is an
+ * argument; InvalidOid for any other node.
+ */
 static Oid
 constant_oid(Node *node)
 {
@@ -67,8 +70,9 @@ constant_oid(Node *node)
 }
 
 /*
- * Returns agg(args...) with the filter of an outer aggregate; NULL if it cannot be called with
- * these arguments.
+ * Returns a new call agg(args...) with the filter of the call `outer`. Returns NULL if the
+ * aggregate cannot be computed in parts, or not with these arguments. internal: its transition
+ * type must be internal, else it must not be.
  */
 static Aggref *
 make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal)
@@ -117,6 +121,7 @@ make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal
 	return aggref;
 }
 
+/* Returns argument i of an aggregate call, from 0. */
 static Node *
 call_argument(const Aggref *aggref, int i)
 {
@@ -124,8 +129,8 @@ call_argument(const Aggref *aggref, int i)
 }
 
 /*
- * Returns the aggregate inside gpuagg_merge(gpuagg_pack(agg, args...)); `arg` is the argument of
- * gpuagg_merge.
+ * Returns the call agg(args...) for gpuagg_merge(gpuagg_pack(agg, args...)), with the filter of
+ * `outer`; arg: the argument of gpuagg_merge. Returns NULL if the argument is anything else.
  */
 static Aggref *
 merge_call(const Aggref *outer, Node *arg)
@@ -142,8 +147,8 @@ merge_call(const Aggref *outer, Node *arg)
 }
 
 /*
- * Returns what a partial aggregate of Citus stands for; call.aggref is NULL if its arguments are
- * not as expected.
+ * Returns the call that a partial aggregate of Citus stands for. Its member aggref is NULL if the
+ * arguments are not as expected.
  */
 static PartialCall
 citus_call(const Aggref *aggref, AggRole role)
@@ -231,6 +236,7 @@ partial_own_function(const char *name, const Oid *argtypes, int nargs)
 						   ObjectIdGetDatum(extension_schema(extension)));
 }
 
+/* Returns the extension's type with this name; InvalidOid if there is none. */
 static Oid
 own_type(const char *name)
 {
@@ -243,8 +249,8 @@ own_type(const char *name)
 }
 
 /*
- * Returns whether values are rows of a table, or arrays of these. On the workers, rows of a
- * distributed table have the types of its shards.
+ * Returns whether values of the type are rows of a table, or arrays of these. On the workers of
+ * Citus, rows of a distributed table have the types of its shards.
  */
 static bool
 is_row_of_table(Oid type)
@@ -262,9 +268,10 @@ is_row_of_table(Oid type)
 }
 
 /*
- * Returns the aggregate whose gpuagg_states compute this one, and how many times it takes the same
- * argument. min and max of any array or enum, whose state is of that type, are computed with
- * gpu_argmin and gpu_argmax of (value, value).
+ * Returns the aggregate whose gpuagg_states compute this one, or InvalidOid. Sets *times to how
+ * often each argument is passed to it. For most aggregates it is the aggregate itself. min and max
+ * of arrays or enums, whose state is of the argument's type, are computed with gpu_argmin and
+ * gpu_argmax of (value, value).
  */
 static Oid
 aggregate_of_states(const Aggref *aggref, int *times)
@@ -300,8 +307,8 @@ partial_depends_on_database(const Aggref *aggref)
 }
 
 /*
- * Returns whether the aggregate can be computed from gpuagg_states, of the aggregate `states`, of
- * several servers.
+ * Returns whether the aggregate can be computed from gpuagg_states that several servers make with
+ * the aggregate `states`.
  */
 static bool
 can_use_partial_states(const Aggref *aggref, Oid states)
@@ -327,6 +334,7 @@ can_use_partial_states(const Aggref *aggref, Oid states)
 	return get_typtype(aggref->aggtype) != TYPTYPE_DOMAIN;
 }
 
+/* Returns a constant of type regprocedure for an aggregate. */
 static Const *
 aggregate_constant(Oid aggfnoid)
 {

@@ -23,7 +23,7 @@
  */
 extern PartialCall partial_call(const Aggref *aggref);
 
-/* Returns only the aggregate of that. */
+/* Returns the member aggref of partial_call(). */
 extern Aggref *partial_aggref(const Aggref *aggref);
 
 /*
@@ -45,8 +45,8 @@ extern bool partial_depends_on_database(const Aggref *aggref);
 extern Oid partial_own_function(const char *name, const Oid *argtypes, int nargs);
 
 /*
- * Returns the aggregate that such an expression of a query stands for; NULL if it is no such
- * expression.
+ * Reverses partial_expression(): returns the aggregate that a call of gpuagg_finish in a query
+ * stands for; NULL for any other expression.
  */
 extern Aggref *partial_original_aggregate(Node *node);
 

@@ -67,8 +67,8 @@ typedef struct PartialAggregate
 } PartialAggregate;
 
 /*
- * Looks up an aggregate. Raises an error if it has no partial states, or the user may not execute
- * it.
+ * Returns what the catalog has of an aggregate. Raises an error if it has no partial states, or
+ * the user may not execute it.
  */
 static PartialAggregate
 lookup_partial_aggregate(Oid agg)
@@ -125,7 +125,7 @@ partial_is_portable(PartialKind kind, const Oid *types, Oid collation)
 			return alike_has_same_hash(types[0], collation);
 		case PARTIAL_ARGMAX:
 		case PARTIAL_ARGMIN:
-			/* the key matters; the value is stored as text */
+			/* the order of keys (argument 1) matters; the value (argument 0) is stored as text */
 			return !alike_contains_object_ids(types[1]);
 		default:
 			return true;
@@ -134,7 +134,10 @@ partial_is_portable(PartialKind kind, const Oid *types, Oid collation)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-/* Makes a row; types[i] is the type of values[i]. */
+/*
+ * Returns a gpuagg_row of these arguments; types[i] is the type of values[i]. Raises an error if a
+ * type cannot be part of a state.
+ */
 static RowHead *
 make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
 {
@@ -178,7 +181,10 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 	return row;
 }
 
-/* Reads the arguments of a row whose memory belongs to the caller. */
+/*
+ * Sets the types and values of a row's arguments. By-reference values are copies in the current
+ * context.
+ */
 static void
 read_row(RowHead *row, Oid *types, NullableDatum *values)
 {
@@ -200,6 +206,7 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 	}
 }
 
+/* Raises an error that names the n types of the arguments. */
 static void
 report_wrong_arguments(Oid agg, const Oid *types, int n)
 {
@@ -219,7 +226,10 @@ report_wrong_arguments(Oid agg, const Oid *types, int n)
 			 "Add explicit type casts to exactly the types that the aggregate is declared for.")));
 }
 
-/* (regprocedure, VARIADIC "any") */
+/*
+ * (regprocedure, VARIADIC "any"): returns a gpuagg_row with the aggregate and its arguments.
+ * Raises an error if the aggregate has no portable state for them.
+ */
 Datum
 gpuagg_pack(PG_FUNCTION_ARGS)
 {
@@ -257,6 +267,7 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
 }
 
+/* Appends a row to buf in portable form (portable.h). */
 static void
 send_row(StringInfo buf, RowHead *row)
 {
@@ -274,7 +285,7 @@ send_row(StringInfo buf, RowHead *row)
 	}
 }
 
-/* Reads and checks a row. */
+/* Reads a row in portable form to the end of buf. Raises an error if it is invalid. */
 static RowHead *
 receive_row(StringInfo buf)
 {
@@ -298,6 +309,7 @@ receive_row(StringInfo buf)
 	return make_row(agg, collation, n, types, values);
 }
 
+/* Input function of gpuagg_row. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_row_in(PG_FUNCTION_ARGS)
 {
@@ -307,12 +319,14 @@ gpuagg_row_in(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(receive_row(&buf));
 }
 
+/* Receive function of gpuagg_row. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_row_recv(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_POINTER(receive_row((StringInfo) PG_GETARG_POINTER(0)));
 }
 
+/* Send function of gpuagg_row. */
 Datum
 gpuagg_row_send(PG_FUNCTION_ARGS)
 {
@@ -323,6 +337,7 @@ gpuagg_row_send(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
+/* Output function of gpuagg_row. */
 Datum
 gpuagg_row_out(PG_FUNCTION_ARGS)
 {
@@ -336,8 +351,9 @@ gpuagg_row_out(PG_FUNCTION_ARGS)
 /* ---- the aggregate ----------------------------------------------------------------- */
 
 /*
- * Calls a function of an aggregate. Its arguments are a state in memory (NULL without `state`) and
- * further arguments.
+ * Calls a function of an aggregate. Its first argument is `state` as a state in memory, or NULL;
+ * nargs further arguments follow. result: type of the result. A strict function with a NULL
+ * argument is not called; then *isnull is true.
  */
 static Datum
 call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs, const Oid *types,
@@ -366,7 +382,10 @@ call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs
 	return value;
 }
 
-/* (gpuagg_state, gpuagg_row) */
+/*
+ * (gpuagg_state, gpuagg_row): transition function of gpuagg_merge. Returns the state with one more
+ * row.
+ */
 Datum
 gpuagg_merge_accum(PG_FUNCTION_ARGS)
 {
@@ -406,7 +425,10 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(state ? partial_combine(state, internal) : partial_store(parts.kind, internal));
 }
 
-/* Raises an error if `type`, which the caller named, is not the type of the result. */
+/*
+ * Raises an error if `type`, which the caller of gpuagg_finish named, is not the type of the
+ * result.
+ */
 static void
 check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 {
@@ -421,7 +443,10 @@ check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 						format_type_be(type))));
 }
 
-/* (gpuagg_state, regprocedure, anyelement) */
+/*
+ * (gpuagg_state, regprocedure, anyelement): returns the result of the aggregate for a state. The
+ * third argument only has the type of the result.
+ */
 Datum
 gpuagg_finish(PG_FUNCTION_ARGS)
 {

@@ -113,8 +113,8 @@ partial_context(PartialContext *context)
 }
 
 /*
- * Calls a function of the library or of core with two arguments. Neither they nor the result may be
- * NULL.
+ * Returns the result of a function of the library or of core with two arguments. Neither they nor
+ * the result may be NULL.
  */
 static Datum
 call_function(PGFunction function, Datum a, Datum b)
@@ -141,7 +141,10 @@ partial_state_kind(const bytea *state)
 	return ((const unsigned char *) VARDATA_ANY(state))[1];
 }
 
-/* from_input: the bytes come from an input function */
+/*
+ * Returns the state in memory for a gpuagg_state. from_input: the bytes come from an input
+ * function, and their NULLs are checked, too.
+ */
 static Datum
 load_state(const bytea *state, bool from_input)
 {
@@ -174,8 +177,8 @@ partial_store(PartialKind kind, Datum internal)
 /* ---- checks of input --------------------------------------------------------- */
 
 /*
- * Checks a number as numeric.c writes it, with at most as many digits before the point as an
- * aggregate can produce.
+ * Reads a number as numeric.c writes it. Raises an error if it is invalid, or has more digits of
+ * base 10000 before the point than most_weight allows.
  */
 static void
 check_number(StringInfo buf, int most_weight)
@@ -198,8 +201,8 @@ check_number(StringInfo buf, int most_weight)
 }
 
 /*
- * Checks a number of rows. The limit is higher than any table has, and low enough that sums of
- * several do not overflow int64.
+ * Reads a number of rows. Raises an error if it is invalid. The limit is higher than any table
+ * has, and low enough that sums of several do not overflow int64.
  */
 static void
 check_count(StringInfo buf)
@@ -210,7 +213,10 @@ check_count(StringInfo buf)
 		portable_invalid("count");
 }
 
-/* Checks a serialized state of core's. */
+/*
+ * Reads a state that core's function has serialized, to the end of buf. Raises an error if it is
+ * invalid.
+ */
 static void
 check_numbers(StringInfo buf, const KindInfo *kind)
 {
@@ -249,7 +255,7 @@ CHECKED(numeric_poly_deserialize, PARTIAL_POLY_VAR)
 CHECKED(numeric_deserialize, PARTIAL_NUMERIC_VAR)
 #undef CHECKED
 
-/* Makes a state of bytes from anywhere; reads them to check them. */
+/* Returns a gpuagg_state of n bytes from anywhere. Raises an error if they are invalid. */
 static Datum
 check_state(const char *bytes, int n)
 {
@@ -286,6 +292,7 @@ partial_bytes(const char *text, const char *type)
 	return DatumGetByteaPP(DirectFunctionCall1(byteain, CStringGetDatum(text)));
 }
 
+/* Input function of gpuagg_state. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_state_in(PG_FUNCTION_ARGS)
 {
@@ -294,6 +301,7 @@ gpuagg_state_in(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(check_state(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
 
+/* Receive function of gpuagg_state. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_state_recv(PG_FUNCTION_ARGS)
 {
@@ -315,12 +323,14 @@ partial_hex(const bytea *bytes)
 	return text;
 }
 
+/* Output function of gpuagg_state. */
 Datum
 gpuagg_state_out(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_CSTRING(partial_hex(PG_GETARG_BYTEA_PP(0)));
 }
 
+/* Send function of gpuagg_state. */
 Datum
 gpuagg_state_send(PG_FUNCTION_ARGS)
 {
@@ -347,7 +357,10 @@ partial_combine(const bytea *state, Datum internal)
 	return combined;
 }
 
-/* (gpuagg_state, gpuagg_state), neither NULL */
+/*
+ * (gpuagg_state, gpuagg_state), neither NULL: combine function of gpuagg_merge. Raises an error if
+ * their kinds differ.
+ */
 Datum
 gpuagg_merge_combine(PG_FUNCTION_ARGS)
 {

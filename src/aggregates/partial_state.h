@@ -34,34 +34,39 @@ typedef enum PartialKind
 
 /*
  * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of
- * one of ours if core is InvalidOid. Returns PARTIAL_NONE if they have no kind.
+ * one of the extension if core is InvalidOid. Returns PARTIAL_NONE if they have no kind.
  */
 extern PartialKind partial_kind_of(Oid core, const char *symbol);
 
-/* Returns a gpuagg_state with what a serialization function has returned. */
+/* Returns a gpuagg_state of this kind, made from the result of a serialization function. */
 extern Datum partial_make(PartialKind kind, const bytea *serialized);
 
+/* Returns the kind of a gpuagg_state, which has been checked. */
 extern PartialKind partial_state_kind(const bytea *state);
 
 /* Convert a gpuagg_state to a state in memory, for the aggregate's functions, and back. */
 extern Datum partial_load(const bytea *state);
 extern Datum partial_store(PartialKind kind, Datum internal);
 
-/* Combines a gpuagg_state with a state in memory of the same kind. */
+/* Returns the combination of a gpuagg_state and a state in memory of the same kind. */
 extern Datum partial_combine(const bytea *state, Datum internal);
 
 /* Returns bytes as text, like bytea in hex format, whatever bytea_output is. */
 extern char *partial_hex(const bytea *bytes);
 
-/* Returns the bytes of such text. Otherwise raises an error for a type with this name. */
+/*
+ * Returns the bytes of text in the form of partial_hex(). Raises an error for other text; type: the
+ * type's name in the message.
+ */
 extern bytea *partial_bytes(const char *text, const char *type);
 
 /* Returns whether an aggregate takes arguments of these types without coercion. */
 extern bool partial_accepts_types(Oid agg, const Oid *types, int nargs);
 
 /*
- * Returns whether values of these types, which the aggregate accepts, mean the same in all
- * databases where its states have them.
+ * Returns whether a state of the aggregate, made of arguments of these types, can be used in
+ * another database: it cannot if they are hashed, or ordered, in another way there, as OIDs are.
+ * The aggregate must accept the types.
  */
 extern bool partial_is_portable(PartialKind kind, const Oid *types, Oid collation);
 
@@ -75,6 +80,7 @@ typedef struct PartialContext
 	ExprContext econtext;
 } PartialContext;
 
+/* Initializes *context and returns it as the context of a function call. */
 extern Node *partial_context(PartialContext *context);
 
 #endif /* GPUAGG_PARTIAL_STATE_H */

@@ -70,7 +70,10 @@ portable_get_count(StringInfo buf, int bytes, int most, const char *what)
 	return n;
 }
 
-/* Returns a copy of the next bytes, whose number comes before them, with a zero byte at its end. */
+/*
+ * Reads a length and that many bytes. Returns a copy of them with a zero byte added, and sets *n
+ * to the length. what: name of the item, for errors.
+ */
 static char *
 get_bytes(StringInfo buf, const char *what, int *n)
 {
@@ -104,13 +107,20 @@ portable_put_name(StringInfo buf, const char *name)
 	appendBinaryStringInfo(buf, name, strlen(name));
 }
 
-/* True for records, each of which has its own columns, and for arrays of records. */
+/*
+ * Returns whether the type is record, whose values each have their own columns, or an array of
+ * records.
+ */
 static bool
 is_record(Oid type)
 {
 	return type == RECORDOID || type == RECORDARRAYOID;
 }
 
+/*
+ * Returns the row of pg_type, which the caller must release. Raises an error if the type does not
+ * exist.
+ */
 static HeapTuple
 type_tuple(Oid type)
 {
@@ -151,6 +161,7 @@ is_partial_type(Form_pg_type form)
 
 static bool contains_partial_type(Oid type);
 
+/* Returns whether a column of a composite type contains_partial_type(). */
 static bool
 has_column_of_partial_type(Oid type)
 {
@@ -222,8 +233,8 @@ portable_put_type(StringInfo buf, Oid type)
 }
 
 /*
- * Creates a context for reading a small item of a state. A state may have millions of items of
- * about ten bytes each.
+ * Returns a new memory context for reading a small item of a state; the caller deletes it. A state
+ * may have millions of items of about ten bytes each.
  */
 static MemoryContext
 scratch_context(void)
@@ -233,8 +244,8 @@ scratch_context(void)
 }
 
 /*
- * Reads a name and returns its object. `input` is the input function of its kind, such as
- * regtypein().
+ * Reads a name and returns the OID of its object. input: the input function of the object's kind,
+ * such as regtypein(), which raises an error if there is no such object.
  */
 static Oid
 get_named_object(StringInfo buf, PGFunction input)
@@ -391,6 +402,7 @@ typedef struct Conversion
 	int n;
 } Conversion;
 
+/* Sets c->bytes and c->n from c->value, by the type's output or send function. */
 static void
 value_to_bytes(Conversion *c)
 {
@@ -412,6 +424,10 @@ value_to_bytes(Conversion *c)
 	c->n = strlen(c->bytes);
 }
 
+/*
+ * Sets c->value from c->bytes, by the type's input or receive function. Raises an error if they
+ * are invalid.
+ */
 static void
 bytes_to_value(Conversion *c)
 {
@@ -437,7 +453,7 @@ bytes_to_value(Conversion *c)
 		portable_invalid("value");
 }
 
-/* Sets the encoding of text in binary forms. */
+/* Sets the client's encoding, in which send and receive functions write and read text. */
 static void
 set_encoding(int encoding)
 {
@@ -450,8 +466,8 @@ set_encoding(int encoding)
 }
 
 /*
- * Converts text that contains names of objects with search_path set to pg_catalog. So names are
- * written with their schemas, and are read the same way in every session.
+ * Calls convert(c), for text that contains names of objects, with search_path set to pg_catalog.
+ * So names are written with their schemas, and are read the same way in every session.
  */
 static void
 convert_names(void (*convert)(Conversion *), Conversion *c)
@@ -465,11 +481,11 @@ convert_names(void (*convert)(Conversion *), Conversion *c)
 }
 
 /*
- * Converts a value to bytes or back. While it does, settings are such that text has all of a value,
- * and for a binary form the client's encoding is that of the bytes. Text may be of a type that
- * contains domains. Their constraints may call functions of users, which must see the session as it
- * is and may send messages to the client. Therefore only the settings that are needed change:
- * reading text needs only IntervalStyle.
+ * Calls convert(c), which is value_to_bytes() or bytes_to_value(). Meanwhile settings are such
+ * that text has all of a value, and for a binary form the client's encoding is that of the bytes.
+ * Text may be of a type that contains domains. Their constraints may call functions of users,
+ * which must see the session as it is and may send messages to the client. Therefore only the
+ * settings that are needed change: reading text needs only IntervalStyle.
  */
 static void
 convert_value(void (*convert)(Conversion *), Conversion *c)
@@ -527,8 +543,9 @@ convert_value(void (*convert)(Conversion *), Conversion *c)
 }
 
 /*
- * A record is its type and, for an anonymous record, its columns, each with name, type, collation
- * and value. A record's typmod is not written, because it has no meaning in another session.
+ * Appends a record: its type and, for an anonymous record, its columns, each with name, type,
+ * collation and value. A record's typmod is not written, because it has no meaning in another
+ * session.
  */
 static void
 put_record(StringInfo buf, Datum value)
@@ -562,6 +579,7 @@ put_record(StringInfo buf, Datum value)
 	ReleaseTupleDesc(desc);
 }
 
+/* Reads what put_record() writes, and returns the record. Raises an error if it is invalid. */
 static Datum
 get_record(StringInfo buf, PortableNulls nulls_of_domains)
 {
@@ -614,7 +632,7 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 }
 
 /*
- * An array of records is the number of dimensions, their lengths and lower bounds, and the
+ * Appends an array of records: the number of dimensions, their lengths and lower bounds, and the
  * elements.
  */
 static void
@@ -636,6 +654,7 @@ put_records(StringInfo buf, Datum value)
 		portable_put_value(buf, RECORDOID, values[i], nulls[i]);
 }
 
+/* Reads what put_records() writes, and returns the array. Raises an error if it is invalid. */
 static Datum
 get_records(StringInfo buf, PortableNulls nulls_of_domains)
 {
@@ -709,7 +728,7 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 	appendBinaryStringInfo(buf, c.bytes, c.n);
 }
 
-/* Checks what the input function of a domain checks in addition to that of its base type. */
+/* Raises an error if the type is a domain and the value violates one of its constraints. */
 static void
 check_domain(Oid type, Datum value, bool isnull)
 {

@@ -19,6 +19,10 @@
 /* Initialises buf as a message of these bytes, for pq_getmsg functions. */
 extern void portable_read(StringInfo buf, bytea *bytes);
 
+/*
+ * portable_put_... appends an item to buf; portable_get_... reads it, and raises an error if it is
+ * invalid.
+ */
 extern void portable_put_type(StringInfo buf, Oid type);
 extern Oid portable_get_type(StringInfo buf);
 
@@ -26,6 +30,7 @@ extern Oid portable_get_type(StringInfo buf);
 extern void portable_put_collation(StringInfo buf, Oid collation);
 extern Oid portable_get_collation(StringInfo buf);
 
+/* Appends a value of this type, or NULL. */
 extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
 
 /*
@@ -38,6 +43,7 @@ typedef enum PortableNulls
 	PORTABLE_CHECK_NULLS
 } PortableNulls;
 
+/* Reads a value of this type. Raises an error if it is invalid. */
 extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains,
 								bool *isnull);
 
@@ -54,19 +60,19 @@ extern void portable_check_type(Oid type);
  */
 extern bool portable_keeps_form(Oid type);
 
-/* Writes and reads a name in UTF-8, after its length. */
+/* Append and read a name in UTF-8, after its length. The name read is in the server's encoding. */
 extern void portable_put_name(StringInfo buf, const char *name);
 extern char *portable_get_name(StringInfo buf);
 
-/* Raises an error for invalid bytes; `what` names them. */
+/* Raises the error for invalid bytes in a state; `what` names the item. */
 extern void portable_invalid(const char *what);
 
 /* Raises an error if a state has another format than the one that this version reads. */
 extern void portable_check_format(int format, int expected);
 
 /*
- * Reads a number of items of `bytes` bytes each. Raises an error if there are more than `most`, or
- * the message is too short.
+ * Reads a number of items and returns it. Raises an error if it is above `most`, or the message is
+ * too short for so many items of at least `bytes` bytes; `what` names them.
  */
 extern int portable_get_count(StringInfo buf, int bytes, int most, const char *what);
 

@@ -53,6 +53,7 @@ PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_final);
 
 #define FIRST_TABLE_SIZE 16
 
+/* The number of values in a bucket. */
 typedef struct Bucket
 {
 	uint64 number;
@@ -76,6 +77,7 @@ typedef struct SketchHead
 		max;
 } SketchHead;
 
+/* The transition state. */
 typedef struct Sketch
 {
 	SketchHead head;
@@ -88,6 +90,10 @@ typedef struct Sketch
 
 /* ---- buckets ---------------------------------------------------------------- */
 
+/*
+ * Adds `count` to the bucket with this number, which is created if it is new. The table must have
+ * room for it.
+ */
 static void
 add_bucket(Sketch *sketch, uint64 number, int64 count)
 {
@@ -104,7 +110,10 @@ add_bucket(Sketch *sketch, uint64 number, int64 count)
 	sketch->table[pos].count += count;
 }
 
-/* Replaces the hash table by one of this size; shifts the numbers of buckets. */
+/*
+ * Replaces the hash table by one with `table_size` entries. Each bucket gets the number (old
+ * number >> shift); buckets that get the same number are added up.
+ */
 static void
 rebuild_table(Sketch *sketch, int table_size, int shift)
 {
@@ -121,7 +130,7 @@ rebuild_table(Sketch *sketch, int table_size, int shift)
 		pfree(old);
 }
 
-/* Goes to the next level: each pair of adjacent buckets becomes one. */
+/* Goes to the next level, at which each pair of adjacent buckets is one. */
 static void
 coarsen_level(Sketch *sketch)
 {
@@ -129,7 +138,10 @@ coarsen_level(Sketch *sketch)
 	rebuild_table(sketch, sketch->table_size, 1);
 }
 
-/* Adds to a bucket, for which the table has room. Makes room for another bucket. */
+/*
+ * Adds `count` to the bucket with this number at the current level. Then goes to coarser levels
+ * while there are too many buckets, and enlarges the table if it is half full.
+ */
 static void
 count_bucket(Sketch *sketch, uint64 number, int64 count)
 {
@@ -141,6 +153,7 @@ count_bucket(Sketch *sketch, uint64 number, int64 count)
 		rebuild_table(sketch, sketch->table_size * 2, 0);
 }
 
+/* Adds a value to the sketch. */
 static void
 add_value(Sketch *sketch, double x)
 {
@@ -161,6 +174,7 @@ add_value(Sketch *sketch, double x)
 	}
 }
 
+/* Returns an empty sketch with a copy of n fractions; n = -1: the array of fractions is NULL. */
 static Sketch *
 create_sketch(MemoryContext cxt, const double *fractions, int n)
 {
@@ -200,6 +214,7 @@ merge_sketches(Sketch *to, const Sketch *from)
 
 /* ---- fractions ------------------------------------------------------------------ */
 
+/* Raises an error: rows of one group have different fractions. */
 static void
 report_changed_fraction(void)
 {
@@ -209,7 +224,10 @@ report_changed_fraction(void)
 					"gpu_approx_percentile")));
 }
 
-/* NaN stands for NULL, since it is no valid fraction. */
+/*
+ * Returns whether two lists of n fractions are equal. NaN stands for NULL, since it is no valid
+ * fraction.
+ */
 static bool
 same_fractions(const double *a, const double *b, int n)
 {
@@ -219,12 +237,17 @@ same_fractions(const double *a, const double *b, int n)
 	return true;
 }
 
+/* Returns argument i as a state; NULL if it is NULL. */
 static Sketch *
 state_argument(FunctionCallInfo fcinfo, int i)
 {
 	return PG_ARGISNULL(i) ? NULL : (Sketch *) PG_GETARG_POINTER(i);
 }
 
+/*
+ * Transition function of gpu_approx_percentile with one fraction. Skips NULL values. Raises an
+ * error if the fraction changes within a group.
+ */
 Datum
 gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 {
@@ -243,7 +266,10 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(sketch);
 }
 
-/* Reads an array of fractions. */
+/*
+ * Returns the elements of an array of fractions, and sets *n to their number; NaN for NULL. Raises
+ * an error if a fraction is out of range.
+ */
 static double *
 read_fractions(ArrayType *array, int *n)
 {
@@ -265,6 +291,10 @@ read_fractions(ArrayType *array, int *n)
 	return fractions;
 }
 
+/*
+ * Transition function of gpu_approx_percentile with an array of fractions. Skips NULL values.
+ * Raises an error if the fractions change within a group.
+ */
 Datum
 gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 {
@@ -307,6 +337,7 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 
 /* ---- states ------------------------------------------------------------------------ */
 
+/* Combine function of gpu_approx_percentile. */
 Datum
 gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 {
@@ -325,6 +356,7 @@ gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(a);
 }
 
+/* qsort comparator */
 static int
 compare_buckets(const void *a, const void *b)
 {
@@ -334,7 +366,7 @@ compare_buckets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the buckets in use, in the order of their numbers. */
+/* Returns a copy of the buckets in use, in the order of their numbers. */
 static Bucket *
 ordered_buckets(const Sketch *sketch)
 {
@@ -349,8 +381,8 @@ ordered_buckets(const Sketch *sketch)
 }
 
 /*
- * Serialized states are also exchanged with other servers (partial_state.c). Numbers are in network
- * order, and everything that is read is checked.
+ * Serialization function of gpu_approx_percentile. Numbers are in network order, because states
+ * are also exchanged with other servers (partial_state.c).
  */
 Datum
 gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
@@ -381,7 +413,10 @@ gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* Reads a number of values and adds it to *n. */
+/*
+ * Reads a number of values, adds it to *n and returns it. Raises an error if it is negative or the
+ * sum overflows.
+ */
 static int64
 get_values(StringInfo buf, int64 *n)
 {
@@ -392,7 +427,7 @@ get_values(StringInfo buf, int64 *n)
 	return count;
 }
 
-/* Reads the fractions and creates a sketch with them. */
+/* Reads the fractions of a serialized sketch; returns an empty sketch with them. */
 static Sketch *
 get_fractions(StringInfo buf)
 {
@@ -411,6 +446,10 @@ get_fractions(StringInfo buf)
 	return create_sketch(CurrentMemoryContext, fractions, n);
 }
 
+/*
+ * Deserialization function of gpu_approx_percentile. Checks everything, because states may come
+ * from other servers.
+ */
 Datum
 gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 {
@@ -456,7 +495,10 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 
 /* ---- results ------------------------------------------------------------------------- */
 
-/* Returns the value of a rank, counted from 0. */
+/*
+ * Returns the approximate value of a rank, counted from 0 in ascending order. buckets:
+ * ordered_buckets().
+ */
 static double
 value_of_rank(const Sketch *sketch, const Bucket *buckets, int64 rank)
 {
@@ -485,6 +527,7 @@ value_of_rank(const Sketch *sketch, const Bucket *buckets, int64 rank)
 	return left < head->infinite[1] ? get_float8_infinity() : get_float8_nan();
 }
 
+/* Returns the approximate percentile for a fraction. buckets: ordered_buckets(). */
 static double
 fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 {
@@ -493,6 +536,10 @@ fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 	return value_of_rank(sketch, buckets, Min(Max((int64) ceil(fraction * n), 1), n) - 1);
 }
 
+/*
+ * Final function of gpu_approx_percentile with one fraction. NULL if no row counts, or the
+ * fraction is NULL.
+ */
 Datum
 gpuagg_sketch_final(PG_FUNCTION_ARGS)
 {
@@ -506,6 +553,10 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(fraction_value(sketch, ordered_buckets(sketch), sketch->fractions[0]));
 }
 
+/*
+ * Final function of gpu_approx_percentile with an array of fractions. NULL if no row counts, or
+ * the array is NULL.
+ */
 Datum
 gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 {

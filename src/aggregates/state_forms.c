@@ -33,7 +33,7 @@ form_array(Oid elemtype, const void *values, int n)
 	return PointerGetDatum(array);
 }
 
-/* Appends a number in the form that states have. */
+/* Appends a number in the form that core's serialized states have. */
 static void
 send_decimal(StringInfo buf, const Decimal *dec)
 {
@@ -45,6 +45,7 @@ send_decimal(StringInfo buf, const Decimal *dec)
 		pq_sendint16(buf, dec->digit[i]);
 }
 
+/* Appends value * 10^-scale with display scale `dscale`, in the same form. */
 static void
 send_i128(StringInfo buf, gpuagg_i128 value, int scale, int dscale)
 {
@@ -55,7 +56,10 @@ send_i128(StringInfo buf, gpuagg_i128 value, int scale, int dscale)
 	send_decimal(buf, &dec);
 }
 
-/* Appends the end of a numeric state: the scale and its inputs, no NaN, no infinities. */
+/*
+ * Appends the end of a serialized numeric state: the largest scale, the number n of inputs with
+ * it, and no NaN or infinities.
+ */
 static void
 send_numeric_tail(StringInfo buf, int64 n, int scale)
 {

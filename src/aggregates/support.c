@@ -45,7 +45,7 @@ static const char *const operator_input[] = {
 
 static const char *const atomic_class[] = {"HDW", "CAS", "XCG"};
 
-/* Returns one row for each row of monoid_list.h. */
+/* Returns one row for each operator in monoid_list.h. */
 Datum
 gpuagg_operators(PG_FUNCTION_ARGS)
 {

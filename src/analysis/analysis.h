@@ -69,7 +69,10 @@ extern ColumnType expr_value_type(Expr *expr, int16 *scale);
 /* Sets the value of an int4 constant; false if the node is anything else, or NULL. */
 extern bool expr_const_int4(Node *node, int32 *value);
 
-/* Sets the field that a constant names for date_trunc() or extract(); false: none of ours. */
+/*
+ * Sets the field that a constant names for date_trunc() or extract().  Returns false if it is not a
+ * VectorField.
+ */
 extern bool expr_time_field(Node *arg, VectorField *field);
 
 /* Returns whether this is extract(epoch FROM interval). */

@@ -30,6 +30,7 @@ expr_is_like(Oid funcid)
 	return funcid == F_TEXTLIKE || funcid == F_TEXTNLIKE || funcid == F_BPCHARLIKE ||
 		funcid == F_BPCHARNLIKE;
 }
+/* Callback of check_functions_in_node: returns whether the function is not leakproof. */
 static bool
 is_leaky(Oid funcid, void *context)
 {
@@ -60,10 +61,10 @@ lacks_collation(Node *node)
 }
 
 /*
- * Walker.  Leakproof functions raise no errors (see CREATE FUNCTION).  All others may, even over
- * constants.  A parameter may stand for a subquery that must be run, or in PL/pgSQL for a field of
- * a record that is not assigned yet.  context: the query's parameters, or NULL if they are not
- * known.
+ * Walker: returns whether evaluating the node may raise an error. Leakproof functions raise none
+ * (see CREATE FUNCTION). All others may, even over constants. A parameter may stand for a subquery
+ * that must be run, or in PL/pgSQL for a field of a record that is not assigned yet. context: the
+ * query's parameters, or NULL if they are not known.
  */
 static bool
 can_fail(Node *node, void *context)
@@ -106,7 +107,10 @@ can_fail(Node *node, void *context)
 	}
 }
 
-/* LIKE raises an error only if its pattern ends with an escape character. */
+/*
+ * Returns whether LIKE raises no error.  It raises one only if its pattern ends with an escape
+ * character; here any backslash in the pattern counts.
+ */
 static bool
 like_cannot_fail(OpExpr *op, ParamListInfo params)
 {

@@ -106,7 +106,10 @@ expr_is_interval_epoch(Oid funcid, List *args)
 		pg_strcasecmp(TextDatumGetCString(field->constvalue), "epoch") == 0;
 }
 
-/* Sets the scale of functions whose results all have the same scale; false for others. */
+/*
+ * Sets the scale of a function whose results all have the same display scale.  Returns false for
+ * other functions.
+ */
 static bool
 function_scale(Oid funcid, List *args, int16 *scale)
 {
@@ -180,7 +183,10 @@ function_scales(Oid funcid, List *args, Scales *scales)
 	}
 }
 
-/* Sets the scales of a choice among expressions.  Ignores NULL constants; false if all are NULL. */
+/*
+ * Sets the range of scales of a choice among expressions, such as CASE.  Ignores NULL constants.
+ * Returns false if a scale is not known, or all are NULL.
+ */
 static bool
 choice_scales(List *exprs, Scales *scales)
 {
@@ -199,7 +205,10 @@ choice_scales(List *exprs, Scales *scales)
 	return scales->most >= 0;
 }
 
-/* Completes scales whose `least` is set; returns `known`. */
+/*
+ * Sets scales->most to scales->least, for values that all have one display scale.  Returns `known`
+ * unchanged, for the caller to return.
+ */
 static bool
 one_scale(bool known, Scales *scales)
 {
@@ -207,6 +216,10 @@ one_scale(bool known, Scales *scales)
 	return known;
 }
 
+/*
+ * Sets the range of display scales that the values of an expression can have.  Returns false if it
+ * is not numeric, or the range is not known.
+ */
 static bool
 find_scales(Node *expr, Scales *scales)
 {

@@ -256,13 +256,16 @@ expr_type_is_plain(Oid type)
 	return OidIsValid(element) ? expr_type_is_plain(element) : type_is_enum(type);
 }
 
+/* Callback of check_functions_in_node: returns whether the function is not known to be harmless. */
 static bool
 is_harmful_function(Oid function, void *context)
 {
 	return !expr_function_is_harmless(function);
 }
 
-/* GREATEST and LEAST compare by the order of their type. */
+/*
+ * Returns whether the type's comparison function, which GREATEST and LEAST call, is not harmless.
+ */
 static bool
 compares_harmfully(const MinMaxExpr *expr)
 {
@@ -271,6 +274,10 @@ compares_harmfully(const MinMaxExpr *expr)
 	return !expr_function_is_harmless(type->cmp_proc);
 }
 
+/*
+ * Walker: returns whether the node or a node below it is not known to be harmless (see the file's
+ * header).
+ */
 static bool
 is_harmful(Node *node, void *context)
 {

@@ -60,6 +60,7 @@ typedef struct CacheBlocks
 	uint64 word[CACHE_BLOCK_WORDS];
 } CacheBlocks;
 
+/* Returns whether the set has block i of the range. */
 static inline bool
 cache_blocks_has(const CacheBlocks *blocks, int i)
 {
@@ -83,12 +84,14 @@ cache_blocks_all(const CacheBlocks *blocks, int n)
 	return true;
 }
 
+/* Returns whether the set has any block. */
 static inline bool
 cache_blocks_any(const CacheBlocks *blocks)
 {
 	return (blocks->word[0] | blocks->word[1] | blocks->word[2] | blocks->word[3]) != 0;
 }
 
+/* Adds block i of the range to the set. */
 static inline void
 cache_blocks_add(CacheBlocks *blocks, int i)
 {

@@ -27,6 +27,7 @@ typedef struct ChunkRows
 /* If `consecutive`, the compiler can assume that rows.list is NULL. */
 #define ROW(i) (consecutive ? (i) : rows.list[i])
 
+/* Returns the chunk's array of values, bits or codes. */
 static inline const void *
 stored_values(const CacheChunk *chunk)
 {
@@ -93,6 +94,7 @@ unpack_bits(const uint64 *bits, size_t from, int n, uint8 zero, uint8 one, uint8
 	}
 }
 
+/* Reads a CHUNK_BITS chunk: a set bit becomes the greatest value, an unset one the least. */
 static pg_attribute_always_inline void
 read_bits(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *values)
 {
@@ -164,6 +166,7 @@ read_scalars(const CacheChunk *chunk, int width, ChunkRows rows, bool consecutiv
 			EACH_NARROW(gpuagg_i128, gpuagg_i128, gpuagg_u128, from_t); \
 	} while (0)
 
+/* Reads decimals into an array of gpuagg_i128. */
 static pg_attribute_always_inline void
 read_decimals(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *values)
 {
@@ -218,6 +221,7 @@ read_decimals(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *v
 		EACH_ENTRY(stored[ROW(i)]); \
 	} while (0)
 
+/* Sets values[] to pointers to the rows' dictionary entries; to 0 if the dictionary is empty. */
 static pg_attribute_always_inline void
 read_references(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *values)
 {
@@ -258,12 +262,14 @@ read_consecutive(const CacheChunk *chunk, ChunkRows rows, void *values)
 	read_values(chunk, rows, true, values);
 }
 
+/* Not inlined, like read_consecutive(). */
 static pg_noinline void
 read_listed(const CacheChunk *chunk, ChunkRows rows, void *values)
 {
 	read_values(chunk, rows, false, values);
 }
 
+/* Reads values of the chunk's own type and scale. */
 static inline void
 read_own(const CacheChunk *chunk, ChunkRows rows, void *values)
 {
@@ -319,6 +325,7 @@ read_nulls(const CacheChunk *chunk, ChunkRows rows, uint8 *state)
 	return any == 0;
 }
 
+/* Returns the chunk's exceptions, ordered by row. */
 static inline const ChunkException *
 chunk_exceptions(const CacheChunk *chunk)
 {
@@ -345,6 +352,7 @@ find_exception(const CacheChunk *chunk, uint32 row)
 	return low;
 }
 
+/* Returns the numeric of an exception; it points into the chunk. */
 static inline Datum
 exception_datum(const CacheChunk *chunk, const ChunkException *exception)
 {
@@ -352,8 +360,9 @@ exception_datum(const CacheChunk *chunk, const ChunkException *exception)
 }
 
 /*
- * Sets the Datums of exceptions among the rows, or, if datums is NULL, their states. all_values:
- * no state has been set yet, all rows are values. Returns whether that is still so.
+ * Sets datums[i] for each row i that is an exception, or, if datums is NULL, its state to
+ * VEC_FALLBACK. all_values: state[] has not been set yet, as all rows have a value; it is set for
+ * all rows if there is an exception. Returns whether all rows still have a value.
  */
 static bool
 read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *state,
@@ -391,7 +400,7 @@ read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *s
 /* ---- Datums -------------------------------------------------------------------- */
 
 /*
- * Converts values of the chunk's own type to Datums. Numerics of rows without a value are not
+ * Converts n values of the chunk's own type to Datums. Numerics of rows without a value are not
  * made.
  */
 static void
@@ -451,12 +460,14 @@ read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 
 /* ---- public functions ---------------------------------------------------------- */
 
+/* Returns whether this type and scale are the chunk's own. */
 static inline bool
 is_own(const CacheChunk *chunk, ColumnType type, int16 scale)
 {
 	return type == chunk->type && (type != COLUMN_DEC || scale == chunk->scale);
 }
 
+/* Reads the given rows; see chunk_read(). */
 static bool
 read_rows(const CacheChunk *chunk, ChunkRows rows, ColumnType type, int16 scale, void *values,
 		  uint8 *state)

@@ -92,8 +92,9 @@ extern bool chunk_gather(const CacheChunk *chunk, const uint16 *rows, uint32 fro
 						 ColumnType type, int16 scale, void *values, uint8 *state);
 
 /*
- * Returns the array of all values if the chunk has the layout of this type, so that values + from
- * * width may be used in place; else NULL. NULLs and exceptions have any value.
+ * Returns the chunk's array of values if it is stored as an array of this type, so that element r
+ * is the value of row r; else NULL, and the values must be decoded. NULLs and exceptions have any
+ * value.
  */
 extern const void *chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale);
 
@@ -161,7 +162,7 @@ typedef struct ChunkBuilder ChunkBuilder;
 extern ChunkBuilder *chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval,
 										  char typalign, MemoryContext cxt);
 
-/* Removes all rows. */
+/* Removes all rows, so that another chunk can be built. */
 extern void chunk_builder_reset(ChunkBuilder *builder);
 
 /*

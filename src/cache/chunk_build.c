@@ -93,6 +93,7 @@ image_size(const ChunkBuilder *builder, const char *image)
 	return VARATT_IS_1B(image) && !VARATT_IS_1B_E(image) ? VARSIZE_1B(image) : VARSIZE_ANY(image);
 }
 
+/* Returns the image of a dictionary entry. */
 static inline const char *
 entry_image(const ChunkBuilder *builder, uint32 code)
 {
@@ -113,7 +114,7 @@ equal_bytes(const char *a, const char *b, size_t size)
 	return memcmp(a, b, size) == 0;
 }
 
-/* Returns whether an entry is the image that is being looked up. */
+/* Returns whether a dictionary entry equals the image that is being looked up. */
 static inline bool
 entry_equals(const ChunkBuilder *builder, uint32 code)
 {
@@ -177,6 +178,7 @@ append_image(ChunkBuilder *builder, const char *image, size_t size)
 	return start;
 }
 
+/* Adds the image that is being looked up to the dictionary, as its last entry. */
 static void
 append_entry(ChunkBuilder *builder)
 {
@@ -193,6 +195,10 @@ append_entry(ChunkBuilder *builder)
 	builder->nentries++;
 }
 
+/*
+ * Adds n rows of by-reference values as codes. A row without a value gets the code of the row
+ * before.
+ */
 static void
 add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, int n)
 {
@@ -265,6 +271,7 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 			break; \
 	}
 
+/* Converts the values of all rows so far from int64 to gpuagg_i128. */
 static void
 widen_decimals(ChunkBuilder *builder)
 {
@@ -278,6 +285,7 @@ widen_decimals(ChunkBuilder *builder)
 	builder->width = sizeof(gpuagg_i128);
 }
 
+/* Adds n decimals: as int64 while all fit, otherwise as gpuagg_i128. */
 static void
 add_decimals(ChunkBuilder *builder, const gpuagg_i128 *values, const uint8 *state, int n)
 {
@@ -294,8 +302,9 @@ add_decimals(ChunkBuilder *builder, const gpuagg_i128 *values, const uint8 *stat
 }
 
 /*
- * Makes the first value the fill value of all rows without a value, earlier and later ones.
- * Returns false if there is no value yet.
+ * Sets the fill value, which rows without a value get, to the first value, also in earlier rows.
+ * Sets the first bounds. Does nothing if that was done before. Returns false if there is no value
+ * yet.
  */
 static bool
 find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
@@ -398,6 +407,7 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 		builder->nan |= nan != 0; \
 	} while (0)
 
+/* Updates the bounds with the last n rows, which nrows does not include yet. */
 static void
 update_bounds(ChunkBuilder *builder, int n)
 {
@@ -427,6 +437,7 @@ update_bounds(ChunkBuilder *builder, int n)
 
 /* ---- rows ---------------------------------------------------------------------- */
 
+/* Makes room for n more rows in values and validity. */
 static void
 reserve_rows(ChunkBuilder *builder, int n)
 {
@@ -454,6 +465,7 @@ pack_bytes(uint64 bytes)
 	return (bytes & UINT64CONST(0x0101010101010101)) * UINT64CONST(0x0102040810204080) >> 56;
 }
 
+/* Counts NULLs and VEC_FALLBACKs among n new rows, and clears the validity bits of NULLs. */
 static void
 add_states(ChunkBuilder *builder, const uint8 *state, int n)
 {
@@ -615,6 +627,7 @@ width_for(gpuagg_u128 range)
 								 16;
 }
 
+/* Sets form and width of the codes of by-reference values. */
 static void
 choose_reference_form(ChunkBuilder *builder, CacheChunk *head)
 {
@@ -629,6 +642,7 @@ choose_reference_form(ChunkBuilder *builder, CacheChunk *head)
 		head->width = width_for(builder->nentries - 1);
 }
 
+/* Sets form, width and bounds of floats. */
 static void
 choose_float_form(ChunkBuilder *builder, CacheChunk *head)
 {
@@ -642,6 +656,7 @@ choose_float_form(ChunkBuilder *builder, CacheChunk *head)
 	head->greatest.number = builder->nan ? get_float8_nan() : builder->greatest_number;
 }
 
+/* Sets form, width, base and bounds of integers, decimals and by-value Datums. */
 static void
 choose_integer_form(ChunkBuilder *builder, CacheChunk *head)
 {
@@ -666,7 +681,7 @@ choose_integer_form(ChunkBuilder *builder, CacheChunk *head)
 	}
 }
 
-/* Reserves bytes of the chunk; returns their offset. */
+/* Adds bytes to the size of the chunk; returns their offset. */
 static size_t
 reserve_bytes(CacheChunk *head, size_t bytes)
 {
@@ -737,6 +752,7 @@ chunk_builder_size(ChunkBuilder *builder)
 			NARROW(uint64, from_t); \
 	} while (0)
 
+/* Writes each value minus the base as an integer of `width` bytes. */
 static void
 write_narrow(const ChunkBuilder *builder, int width, void *values)
 {
@@ -764,6 +780,7 @@ write_bits(const ChunkBuilder *builder, uint64 *bits)
 	}
 }
 
+/* Writes the values in the form that was chosen. */
 static void
 write_values(const ChunkBuilder *builder, void *values)
 {
@@ -777,6 +794,7 @@ write_values(const ChunkBuilder *builder, void *values)
 		write_narrow(builder, head->width, values);
 }
 
+/* Copies an array to an offset of the chunk. */
 static void
 write_part(CacheChunk *dst, size_t offset, const void *from, size_t bytes)
 {

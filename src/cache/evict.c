@@ -71,6 +71,10 @@ typedef enum Need
 
 /* ---- shares of databases ------------------------------------------------------------- */
 
+/*
+ * Returns the entry of a database. If there is none, adds one if `make` is set and there is room,
+ * and returns NULL otherwise.
+ */
 static Share *
 find_share(Shares *shares, Oid database, bool make)
 {
@@ -83,6 +87,7 @@ find_share(Shares *shares, Oid database, bool make)
 	return &shares->entries[shares->n++];
 }
 
+/* Adds bytes to the entry of a database. */
 static void
 count_share(Shares *shares, Oid database, uint64 bytes)
 {
@@ -92,6 +97,10 @@ count_share(Shares *shares, Oid database, uint64 bytes)
 		share->bytes += bytes;
 }
 
+/*
+ * Sets the bytes that each database has cached, and the share. `database` needs memory, so it
+ * counts as one that has something cached.
+ */
 static void
 count_shares(Shares *shares, Oid database)
 {
@@ -110,6 +119,7 @@ count_shares(Shares *shares, Oid database)
 	shares->share = cache_shared->memory / shares->n;
 }
 
+/* Returns whether a database has more than its share of the memory cached. */
 static bool
 exceeds_share(Shares *shares, Oid database)
 {
@@ -128,8 +138,8 @@ is_evicted_before(const StoredUse *a, const StoredUse *b)
 }
 
 /*
- * Returns whether something is worth so much less than something else that it may be evicted for
- * it.
+ * Returns whether something with use `use` may be evicted for something with use `than`: it must be
+ * worth much less, see the head of this file.
  */
 static bool
 is_worth_less(const StoredUse *use, const StoredUse *than)
@@ -155,6 +165,10 @@ typedef struct Search
 	bool best_more; /* its database has more than its share */
 } Search;
 
+/*
+ * Makes a victim the best one so far, if the demand may evict it, it has not been tried, and it
+ * goes before the best one. table, use: those of the victim.
+ */
 static void
 consider_victim(Search *search, Victim victim, const StoredTable *table, const StoredUse *use)
 {
@@ -179,14 +193,22 @@ consider_victim(Search *search, Victim victim, const StoredTable *table, const S
 	search->best_more = more;
 }
 
+/*
+ * Returns whether a table has ranges to be evicted: any if a table's entry is needed, those without
+ * chunks if memory is needed.
+ */
 static bool
-is_victim(const Search *search, StoredTable *table)
+has_victims(const Search *search, StoredTable *table)
 {
 	if (search->what == NEED_TABLE)
 		return !dlist_is_empty(&table->ranges);
 	return search->what == NEED_MEMORY && !dlist_is_empty(&table->bare);
 }
 
+/*
+ * Sets search->best to the victim to be evicted next, and notes that it is tried. Returns false if
+ * there is none.
+ */
 static bool
 choose_victim(Search *search)
 {
@@ -202,7 +224,7 @@ choose_victim(Search *search)
 			consider_victim(search, (Victim){NULL, column}, column->table, &column->use);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
-		if (is_victim(search, table))
+		if (has_victims(search, table))
 			consider_victim(search, (Victim){table, NULL}, table, &table->use);
 	if (search->best_use == NULL)
 		return false;
@@ -212,6 +234,10 @@ choose_victim(Search *search)
 
 /* ---- eviction ---------------------------------------------------------------------- */
 
+/*
+ * Evicts chunks of a column that are not pinned, until `need` bytes are free. Returns the freed
+ * bytes.
+ */
 static Size
 evict_chunks(StoredColumn *column, Size need)
 {
@@ -232,6 +258,10 @@ evict_chunks(StoredColumn *column, Size need)
 	return freed;
 }
 
+/*
+ * Evicts ranges without chunks that are not pinned, until `need` bytes are free. Returns the freed
+ * bytes.
+ */
 static Size
 evict_bare_ranges(StoredTable *table, Size need)
 {
@@ -251,7 +281,10 @@ evict_bare_ranges(StoredTable *table, Size need)
 	return freed;
 }
 
-/* Evicts ranges of a table with their chunks; pinned ones are freed by their last unpin. */
+/*
+ * Evicts ranges of a table with their chunks; pinned ones are freed by their last unpin. Returns
+ * the bytes of the ranges' descriptors.
+ */
 static Size
 evict_ranges(StoredTable *table)
 {
@@ -265,6 +298,10 @@ evict_ranges(StoredTable *table)
 	return freed;
 }
 
+/*
+ * Evicts one victim after the other until `need` bytes are free. Returns the freed bytes. what:
+ * kind of victims.
+ */
 static Size
 evict(const StoredDemand *demand, Need what, Size need)
 {

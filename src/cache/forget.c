@@ -77,6 +77,7 @@ cache_forget_table(const CacheTableKey *key)
 
 /* ---- sweeps ------------------------------------------------------------------------- */
 
+/* Returns whether a table's file exists and is not empty; true if that cannot be found out. */
 static bool
 file_is_there(const CacheTableKey *key)
 {
@@ -89,7 +90,10 @@ file_is_there(const CacheTableKey *key)
 	return errno != ENOENT && errno != ENOTDIR;
 }
 
-/* Returns the keys of all tables. Tables added after they were counted may be missing. */
+/*
+ * Returns the keys of all tables, allocated in the current memory context, and sets *n to their
+ * number. Tables added after they were counted may be missing.
+ */
 static CacheTableKey *
 all_keys(int *n)
 {
@@ -143,6 +147,7 @@ forget_sweep_if_due(void)
 
 /* ---- transactions --------------------------------------------------------------------- */
 
+/* Converts a file locator of core to the cache's key. */
 static CacheTableKey
 locator_key(CompatLocator locator)
 {
@@ -183,6 +188,7 @@ collect_deleted(void)
 	ndeleted = kept;
 }
 
+/* Transaction callback: at commit forgets the tables whose files the transaction deletes. */
 static void
 at_transaction_end(XactEvent event, void *arg)
 {

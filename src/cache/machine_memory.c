@@ -28,7 +28,10 @@ number_in(const char *path)
 	return found ? number : UINT64_MAX;
 }
 
-/* Returns the least limit of a group and its ancestors. */
+/*
+ * Returns the least limit of a group and its ancestors. root: where the groups are mounted; name:
+ * the file that has a group's limit.
+ */
 static uint64
 group_limit(const char *root, const char *group, const char *name)
 {

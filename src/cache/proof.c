@@ -214,7 +214,7 @@ proof_read_map(Proof *proof, BlockNumber first, int nblocks, MapView *view)
  * if need be.
  */
 static inline bool
-is_settled(const Proof *proof, TransactionId xid, TransactionId *newest)
+xid_is_settled(const Proof *proof, TransactionId xid, TransactionId *newest)
 {
 	if (!TransactionIdIsNormal(xid))
 		return true;
@@ -225,6 +225,10 @@ is_settled(const Proof *proof, TransactionId xid, TransactionId *newest)
 	return true;
 }
 
+/*
+ * Returns whether the transactions that decide the tuple's visibility had all ended when the
+ * snapshot was taken. Raises *newest to their ids if need be.
+ */
 static bool
 tuple_is_settled(const Proof *proof, HeapTupleHeader tuple, TransactionId *newest)
 {
@@ -233,12 +237,12 @@ tuple_is_settled(const Proof *proof, HeapTupleHeader tuple, TransactionId *newes
 	if (mask & HEAP_MOVED)
 		return false;
 	if (!HeapTupleHeaderXminFrozen(tuple) &&
-		!is_settled(proof, HeapTupleHeaderGetRawXmin(tuple), newest))
+		!xid_is_settled(proof, HeapTupleHeaderGetRawXmin(tuple), newest))
 		return false;
 	if ((mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask))
 		return true;
 	return !(mask & HEAP_XMAX_IS_MULTI) &&
-		is_settled(proof, HeapTupleHeaderGetRawXmax(tuple), newest);
+		xid_is_settled(proof, HeapTupleHeaderGetRawXmax(tuple), newest);
 }
 
 bool
@@ -272,7 +276,10 @@ proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
 
 /* ---- proofs ------------------------------------------------------------------ */
 
-/* Returns whether the page's LSN is the one of the time when the range was read. */
+/*
+ * Returns whether the page of block range->first + i still has the LSN that it had when the range
+ * was read.
+ */
 static bool
 page_is_unchanged(Proof *proof, CacheRange *range, int i)
 {
@@ -315,7 +322,10 @@ read_recorded_map(const Proof *proof, CacheRange *range, const MapView *view, in
 		memset(by_map, 0, sizeof(*by_map));
 }
 
-/* Records the state of the map that was read before all blocks of the range were proved. */
+/*
+ * Records the state of the map in the descriptor. It was read before all blocks of the range were
+ * proved.
+ */
 static void
 record_map(CacheRange *range, const MapView *view)
 {
@@ -338,6 +348,7 @@ record_map(CacheRange *range, const MapView *view)
  */
 #define PREFETCH_BLOCKS 16
 
+/* Prefetches the page of block range->first + i, if it is in the buffer where it was found last. */
 static inline void
 prefetch_page(CacheRange *range, int i)
 {
@@ -455,8 +466,8 @@ proof_record_span(CacheSpan *span, CacheRange *range)
 }
 
 /*
- * Returns whether the bits of n blocks are set, from block `at` of the map's page on, which is at
- * a byte boundary.
+ * Returns whether the all-visible bits of n blocks are set. bits: contents of the map's page; at:
+ * the first block's number on that page, at a byte boundary.
  */
 static bool
 all_visible(const uint8 *bits, uint32 at, uint32 n)
@@ -474,8 +485,8 @@ all_visible(const uint8 *bits, uint32 at, uint32 n)
 }
 
 /*
- * Returns whether the map's page for a block has this LSN, and the bits of n blocks from this one
- * on are set.
+ * Returns whether the map's page for `block` has this LSN, and the all-visible bits of n blocks
+ * from `block` on are set.
  */
 static bool
 map_page_proves(Proof *proof, BlockNumber block, uint32 n, XLogRecPtr lsn)

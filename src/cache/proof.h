@@ -52,8 +52,9 @@ typedef struct MapView
 /* Returns why the table must not be cached in this transaction; NULL if it may be. */
 extern const char *proof_unsupported_reason(Relation rel);
 
+/* Prepares to prove blocks for the snapshot of a scan, which has begun. */
 extern void proof_begin(Proof *proof, HeapScanDesc scan);
-/* Releases the pin; after an error the resource owner does. */
+/* Releases the pin of the visibility map. After an error the resource owner releases it. */
 extern void proof_end(Proof *proof);
 
 /* Reads the visibility map for a range. Must be called before the pages themselves are read. */
@@ -72,8 +73,8 @@ extern bool proof_page_is_settled(const Proof *proof, Page page, FullTransaction
 extern void proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved);
 
 /*
- * For a span's summary: records the map's LSNs that prove all blocks of a pinned range. Returns
- * false if the map does not prove them, or not with the LSNs recorded for earlier ranges.
+ * Records in a span's summary the LSNs by which the map proves all blocks of a pinned range.
+ * Returns false if the map does not prove them, or not by the LSNs recorded for earlier ranges.
  */
 extern bool proof_record_span(CacheSpan *span, CacheRange *range);
 

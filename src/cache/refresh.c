@@ -73,6 +73,10 @@ ms_until_due(const StoredRefresh *refresh, TimestampTz now)
 	return (Max(Min(quiet, restless), refresh->not_before) - now) / 1000;
 }
 
+/*
+ * Returns whether a refresh is worth it: `stale` of `blocks` cached blocks are stale, and a range
+ * lacks `missing` blocks that the table has.
+ */
 static bool
 is_enough(uint64 stale, uint64 blocks, int missing)
 {
@@ -104,6 +108,10 @@ find_free_slot(TimestampTz now)
 	return slot;
 }
 
+/*
+ * Registers a background worker for this database; returns false if there is no free worker
+ * process.
+ */
 static bool
 start_worker(void)
 {
@@ -166,6 +174,7 @@ cache_request_refresh(CacheTable *table, int missing)
 
 /* ---- the worker ----------------------------------------------------------------------- */
 
+/* Exit callback of the worker: frees its slot. arg: the slot's index. */
 static void
 release_slot(int code, Datum arg)
 {

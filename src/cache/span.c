@@ -12,8 +12,8 @@
 #include "cache/store_internal.h"
 
 /*
- * Returns the entry of a span, which may have another span's summary, and the entry's lock. Spans
- * of one table have consecutive entries.
+ * Returns the only entry in which a span's summary may be, and its lock. The entry may be empty or
+ * have the summary of another span. Spans of one table have consecutive entries.
  */
 static StoredSpan *
 find_entry(CacheTable *table, uint32 number, LWLock **lock)
@@ -64,6 +64,7 @@ cache_span_digest(uint64 digest, uint64 stamp)
 	return digest ^ digest >> 29;
 }
 
+/* Extends the bounds of a column's summary to a chunk's bounds. */
 static void
 widen_bounds(CacheSpanColumn *col, const CacheChunk *chunk)
 {
@@ -87,6 +88,7 @@ widen_bounds(CacheSpanColumn *col, const CacheChunk *chunk)
 	}
 }
 
+/* Adds a chunk to the summary of its column. first: it is of the span's first range. */
 static void
 add_chunk(CacheSpanColumn *col, const CacheChunk *chunk, bool first)
 {

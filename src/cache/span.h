@@ -62,15 +62,22 @@ typedef struct CacheSpan
 extern bool cache_span_read(CacheTable *table, uint32 number, CacheSpan *span);
 
 /*
- * To make a summary: begin, add each range in order, publish. cache_span_add() returns false if
- * the span can have no summary. cols are the columns of the pins; the first CACHE_SPAN_COLUMNS of
- * them are summarized.
+ * Begins a summary, of the first CACHE_SPAN_COLUMNS of these columns. Then cache_span_add() adds
+ * each range of the span in order, and cache_span_publish() stores it.
  */
 extern void cache_span_begin(CacheSpan *span, uint32 number, int ncols, const CacheColumnKey *cols);
+/*
+ * Adds a pinned range to a summary; the pin has the columns of cache_span_begin(). Returns false if
+ * the span can have no summary, because of this range.
+ */
 extern bool cache_span_add(CacheSpan *span, CachePin *pin);
+/* Stores a summary for all processes, in place of the entry's old one. Sets span->id. */
 extern void cache_span_publish(CacheTable *table, CacheSpan *span);
 
-/* Returns the digest with a range's stamp added. */
+/*
+ * Extends the digest of a list of stamps by one more stamp, and returns it. An empty list has
+ * digest 0.
+ */
 extern uint64 cache_span_digest(uint64 digest, uint64 stamp);
 
 /*

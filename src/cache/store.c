@@ -65,6 +65,7 @@ cache_table_key(Relation rel)
 
 static void release_pin(CachePin *pin);
 
+/* Reset callback of the handle's memory context: releases all of its pins. */
 static void
 release_all_pins(void *arg)
 {
@@ -135,6 +136,7 @@ cache_table_id(const CacheTable *table)
 	return table->serial;
 }
 
+/* Records the use with number `clock`, unless that has been done. */
 static void
 count_use(StoredUse *use, uint64 clock, TimestampTz now)
 {
@@ -202,13 +204,17 @@ cache_table_is_filled(CacheTable *table)
 
 /* ---- for the planner ------------------------------------------------------------------ */
 
+/* Returns the number of blocks that are not marked as changed. */
 static uint64
 live_blocks(const StoredSum *sum)
 {
 	return sum->blocks - Min(sum->blocks, pg_atomic_read_u64((pg_atomic_uint64 *) &sum->dead));
 }
 
-/* Sets blocks[] of each attribute to the most blocks that have chunks of its current type. */
+/*
+ * Sets blocks[attno - 1] to the number of blocks that have unchanged chunks of the attribute in its
+ * current type; if it has several column entries, to the largest number.
+ */
 static void
 count_columns(const StoredTable *table, TupleDesc desc, uint64 *blocks)
 {
@@ -265,6 +271,7 @@ cache_range_find(uint64 serial, uint32 range_no)
 	return range;
 }
 
+/* Returns the range's chunk with this key; NULL if there is none. */
 static StoredChunk *
 find_chunk(StoredRange *range, const CacheColumnKey *col)
 {
@@ -275,6 +282,10 @@ find_chunk(StoredRange *range, const CacheColumnKey *col)
 	return chunk;
 }
 
+/*
+ * Returns a pin with room for ncols chunks: one that has been released, or a new one. It pins
+ * nothing yet.
+ */
 static CachePin *
 take_spare_pin(CacheTable *table, int ncols)
 {
@@ -300,6 +311,10 @@ take_spare_pin(CacheTable *table, int ncols)
 	return pin;
 }
 
+/*
+ * Sets the pin's chunks to those that the range has, or NULL, and counts hits. Under the bucket's
+ * lock.
+ */
 static void
 pin_chunks(CachePin *pin, StoredRange *range, const CacheColumnKey *cols)
 {
@@ -375,7 +390,7 @@ end_unpublished(CachePin *pin, StoredChunk *chunk)
 	return column;
 }
 
-/* Removes the chunk from the pin's list. */
+/* Removes a chunk from the pin's list of unpublished chunks. */
 static void
 forget_unpublished(CachePin *pin, StoredChunk *chunk)
 {
@@ -398,6 +413,10 @@ cache_free_chunk(CachePin *pin, struct CacheChunk *data)
 	LWLockRelease(cache_shared->change_lock);
 }
 
+/*
+ * Ends a pin: frees its unpublished chunks, and the range too if it is detached and has no other
+ * pins. The caller removes the pin from the handle's list.
+ */
 static void
 release_pin(CachePin *pin)
 {
@@ -419,7 +438,7 @@ release_pin(CachePin *pin)
 	}
 }
 
-/* Removes a range without chunks: its memory has no use. */
+/* Removes a range if it has no chunks: its memory has no use. */
 static void
 drop_if_bare(StoredRange *range)
 {
@@ -475,8 +494,9 @@ cache_mark_dead(CachePin *pin, const CacheBlocks *blocks)
 /* ---- publication ------------------------------------------------------------------------- */
 
 /*
- * Returns whether a column, or without one a table, may get a chunk or range: it has some, or the
- * limit is not reached. Under change_lock.
+ * Returns whether a column may get a chunk or, if column is NULL, a table may get a range: it has
+ * some already, or the number of columns or tables that have some is below its limit. Under
+ * change_lock.
  */
 static bool
 may_fill(const StoredTable *table, const StoredColumn *column)
@@ -505,8 +525,8 @@ evict_for(const StoredTable *table, const StoredColumn *column, bool own, Size n
 
 /*
  * Allocates memory for a chunk of the column, or for a descriptor if col is NULL, from free memory
- * or by evicting what is worth less. Counts a chunk as unpublished with its column. On return, no
- * interrupt has been checked since the memory was allocated.
+ * or by evicting what is worth less. Returns NULL if there is none. Counts a chunk as unpublished
+ * with its column. On return, no interrupt has been checked since the memory was allocated.
  */
 static void *
 get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer *self)

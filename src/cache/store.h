@@ -64,12 +64,15 @@ extern uint64 cache_table_id(const CacheTable *table);
 extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols);
 
 /*
- * Returns whether the column is worth filling: a query before this one, which has been counted,
- * has used it, or it has chunks.
+ * Returns whether the column is worth filling: a query before this one, which has been counted, has
+ * used it, or it has chunks. With gpuagg.cache = eager this query's use is enough.
  */
 extern bool cache_column_is_wanted(CacheTable *table, const CacheColumnKey *col);
 
-/* Finds the table with that number; returns false if there is none. */
+/*
+ * Sets *key and *relid to those of the table whose cache_table_id() is `id`; returns false if there
+ * is none.
+ */
 extern bool cache_table_by_id(uint64 id, CacheTableKey *key, Oid *relid);
 
 /*
@@ -134,6 +137,7 @@ extern bool cache_publish_range(CacheTable *table, uint32 range_no, const CacheR
  * for interrupts.
  */
 extern struct CacheChunk *cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size);
+/* Frees a chunk of cache_alloc_chunk() that has not been published. */
 extern void cache_free_chunk(CachePin *pin, struct CacheChunk *chunk);
 
 /*

@@ -20,6 +20,7 @@ cache_table_find(const CacheTableKey *key, uint64 serial)
 	return table && table->serial == serial ? table : NULL;
 }
 
+/* Returns the hash key of a table's column. */
 static StoredColumnKey
 column_key(const StoredTable *table, const CacheColumnKey *col)
 {
@@ -42,6 +43,7 @@ cache_column_find(StoredTable *table, const CacheColumnKey *col)
 	return hash_search(cache_columns, &key, HASH_FIND, NULL);
 }
 
+/* Removes the entry of a column, which has no chunks. */
 static void
 remove_column(StoredColumn *column)
 {
@@ -53,12 +55,14 @@ remove_column(StoredColumn *column)
 	hash_search(cache_columns, &column->key, HASH_REMOVE, NULL);
 }
 
+/* Returns whether a column's entry has no chunks, so that it is only a history of uses. */
 static bool
 column_is_history(const StoredColumn *column)
 {
 	return column->sum.items == 0 && column->unpublished == 0;
 }
 
+/* Returns whether a table's entry has no ranges or chunks, so that it is only a history of uses. */
 static bool
 table_is_history(const StoredTable *table)
 {
@@ -131,6 +135,10 @@ forget_history(HTAB *entries)
 	}
 }
 
+/*
+ * Returns the entry of a hash table with this key; adds it if there is none, after removing history
+ * entries if the hash table is full. NULL: there is no room.
+ */
 static void *
 find_or_add_entry(HTAB *entries, const void *key, bool *found)
 {
@@ -144,6 +152,7 @@ find_or_add_entry(HTAB *entries, const void *key, bool *found)
 	return entry;
 }
 
+/* Initializes a sum with zeros. */
 static void
 init_sum(StoredSum *sum)
 {
@@ -195,13 +204,17 @@ cache_column_find_or_add(StoredTable *table, const CacheColumnKey *col)
 
 /* ---- ranges and chunks ------------------------------------------------------------- */
 
+/* Returns how many bytes of the area a descriptor takes. */
 static Size
 range_bytes(void)
 {
 	return cache_memory_used(sizeof(StoredRange));
 }
 
-/* Adds a descriptor or chunk to a sum. *filled counts the sums that are not empty. */
+/*
+ * Adds a descriptor or chunk of a range to a sum, but not its dead blocks. *filled is the number of
+ * sums that are not empty.
+ */
 static void
 add_to_sum(StoredSum *sum, uint64 *filled, const StoredRange *range, Size bytes)
 {
@@ -212,6 +225,10 @@ add_to_sum(StoredSum *sum, uint64 *filled, const StoredRange *range, Size bytes)
 	sum->bytes += bytes;
 }
 
+/*
+ * Subtracts a descriptor or chunk of a range from a sum, with its dead blocks. filled: see
+ * add_to_sum().
+ */
 static void
 subtract_from_sum(StoredSum *sum, uint64 *filled, StoredRange *range, Size bytes)
 {

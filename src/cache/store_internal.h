@@ -71,7 +71,7 @@ typedef struct StoredTable
 	CacheTableKey key; /* hash key */
 	Oid relid;         /* table's OID, for the views */
 	Oid owner;         /* owner when a handle was last opened with the relation */
-	uint64 serial;     /* unique number; 0: the table is being forgotten */
+	uint64 serial;     /* number that no other entry ever gets; 0: the table is being forgotten */
 	StoredUse use;
 	StoredSum sum; /* totals of the descriptors */
 	struct StoredColumn *columns;
@@ -196,21 +196,31 @@ extern CacheShared *cache_shared; /* NULL: the store does not exist */
 extern HTAB *cache_tables;        /* StoredTable */
 extern HTAB *cache_columns;       /* StoredColumn */
 
+/* Installs the hooks that request the shared memory and set it up at server start. */
 extern void cache_memory_init(void);
-/* Must be called before this process first allocates or frees; may raise an error. */
+/*
+ * Attaches this process to the area; may raise an error. Must be called before this process first
+ * allocates or frees.
+ */
 extern void cache_memory_attach(void);
-/* Allocates memory, under change_lock; NULL: no memory. */
+/*
+ * Allocates memory in the area, under change_lock. Sets *self to the pointer for
+ * cache_memory_free(). Returns NULL if there is no memory.
+ */
 extern void *cache_memory_get(Size size, dsa_pointer *self);
+/* Frees memory of cache_memory_get(), under change_lock. */
 extern void cache_memory_free(dsa_pointer self);
-/* Returns the bytes that an allocation of this size takes. */
+/* Returns how many bytes of the area an allocation of this size takes. */
 extern Size cache_memory_used(Size size);
 
+/* Returns the number of the bucket of a range of the table with this StoredTable.serial. */
 static inline uint32
 cache_bucket(uint64 serial, uint32 range_no)
 {
 	return ((uint32) serial * 0x9E3779B1u + range_no) & (cache_shared->nbuckets - 1);
 }
 
+/* Returns the lock of a range's bucket. */
 static inline LWLock *
 cache_range_lock(uint64 serial, uint32 range_no)
 {
@@ -224,6 +234,7 @@ cache_attno_list(StoredRange *range, AttrNumber attno)
 	return &range->by_attno[(uint16) attno % CACHE_ATTNO_LISTS];
 }
 
+/* Adds a chunk to the range's lists: the list of all chunks, and the one for its attribute. */
 static inline void
 cache_chunk_link(StoredRange *range, StoredChunk *chunk)
 {
@@ -235,28 +246,45 @@ cache_chunk_link(StoredRange *range, StoredChunk *chunk)
 	*list = chunk;
 }
 
-/* store.c: finds a range; under its bucket's lock or change_lock. */
+/*
+ * store.c: returns a range of the table with this StoredTable.serial; NULL if there is none. The
+ * caller holds the bucket's lock or change_lock.
+ */
 extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
 
 /*
  * store_entries.c: tables and columns, and their ranges and chunks. All functions need
  * change_lock, exclusively except for the first two.
  */
+/*
+ * Returns the table's entry if it has this serial. NULL: there is no entry, or one that was added
+ * later and so has another serial.
+ */
 extern StoredTable *cache_table_find(const CacheTableKey *key, uint64 serial);
+/* Returns the entry of a table's column; NULL if there is none. */
 extern StoredColumn *cache_column_find(StoredTable *table, const CacheColumnKey *col);
+/*
+ * Returns the table's entry, and adds one if there is none. NULL: there is no room, or the table is
+ * being forgotten.
+ */
 extern StoredTable *cache_table_find_or_add(const CacheTableKey *key, Oid relid, Oid owner);
+/* Returns the entry of a table's column, and adds one if there is none. NULL: there is no room. */
 extern StoredColumn *cache_column_find_or_add(StoredTable *table, const CacheColumnKey *col);
 /* Removes a table without ranges, with its columns. */
 extern void cache_table_remove(StoredTable *table);
+/* Returns the bytes of a table's descriptors and chunks. */
 extern uint64 cache_table_bytes(const StoredTable *table);
 /* Adds a range to its table and bucket. */
 extern void cache_range_attach(StoredTable *table, StoredRange *range);
 /* Removes a range from its table and bucket; frees it now or by the last unpin. */
 extern void cache_range_detach(StoredRange *range);
+/* Frees a detached range without pins, and its chunks. */
 extern void cache_range_free(StoredRange *range);
+/* Adds a chunk to its column and its range, so that pins find it. */
 extern void cache_chunk_attach(StoredColumn *column, StoredRange *range, StoredChunk *chunk);
-/* Removes a chunk, or a range without chunks, and frees it; false: it is pinned. */
+/* Removes a chunk from its range and frees it; returns false if the range is pinned. */
 extern bool cache_chunk_evict(StoredChunk *chunk);
+/* Removes a range without chunks and frees it; returns false if it is pinned. */
 extern bool cache_bare_range_evict(StoredRange *range);
 
 /*

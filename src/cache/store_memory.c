@@ -73,18 +73,21 @@ static shmem_startup_hook_type previous_startup;
 
 /* ---- sizes --------------------------------------------------------------------- */
 
+/* Returns the number of entries for tables. */
 static long
 table_limit(void)
 {
 	return Min(Max(FEWEST_TABLES, TABLES_PER_MB * (long) gpuagg_cache_memory), MOST_TABLES);
 }
 
+/* Returns the number of entries for columns. */
 static long
 column_limit(void)
 {
 	return Min(Max(FEWEST_COLUMNS, COLUMNS_PER_MB * (long) gpuagg_cache_memory), MOST_COLUMNS);
 }
 
+/* Returns the size of the dsa area in bytes. */
 static Size
 area_size(void)
 {
@@ -107,8 +110,8 @@ bucket_count(void)
 }
 
 /*
- * Returns the number of spans' summaries: one per amount of memory that a span's descriptors take
- * at least.
+ * Returns the number of entries for spans' summaries: one for each 512 kB of the area, as the
+ * descriptors of a span take at least that.
  */
 static uint32
 span_count(void)
@@ -116,6 +119,7 @@ span_count(void)
 	return Max(64, area_size() / (512 * 1024));
 }
 
+/* Returns the size of CacheShared with the buckets and the area. */
 static Size
 shared_size(void)
 {
@@ -143,6 +147,7 @@ resolve_default(void)
 
 /* ---- start --------------------------------------------------------------------- */
 
+/* shmem_request_hook: requests the shared memory and its locks. */
 static void
 request_memory(void)
 {
@@ -158,6 +163,7 @@ request_memory(void)
 	RequestNamedLWLockTranche("gpuagg_cache", 1 + CACHE_RANGE_LOCKS);
 }
 
+/* Creates a shared hash table of fixed size, or attaches to it. */
 static HTAB *
 start_hash(const char *name, long limit, Size key, Size entry)
 {
@@ -168,6 +174,7 @@ start_hash(const char *name, long limit, Size key, Size entry)
 	return compat_shared_hash(name, limit, &control, HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
 }
 
+/* Creates the dsa area in its shared memory. */
 static void
 start_area(CacheShared *shared, int tranche)
 {
@@ -179,6 +186,7 @@ start_area(CacheShared *shared, int tranche)
 	dsa_detach(created);
 }
 
+/* Returns a random number; derived from the time if there is no source of random numbers. */
 static uint64
 random_number(void)
 {
@@ -189,6 +197,10 @@ random_number(void)
 	return number;
 }
 
+/*
+ * shmem_startup_hook: sets up the shared memory in the first process, and this process's pointers
+ * to it.
+ */
 static void
 start_memory(void)
 {
@@ -265,6 +277,10 @@ cache_memory_attach(void)
 	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(cache_shared->area_start));
 }
 
+/*
+ * Returns the size with which memory is requested from dsa: whole pages for large requests, and for
+ * all requests in a small area.
+ */
 static Size
 request_size(Size size)
 {
@@ -281,7 +297,10 @@ cache_memory_used(Size size)
 	return request_size(size);
 }
 
-/* Allocates memory; a small request only if there is room for a superblock. */
+/*
+ * Allocates memory in the area; a small request only if there is room for a superblock. Returns
+ * InvalidDsaPointer if there is no memory.
+ */
 static dsa_pointer
 try_get(Size size)
 {

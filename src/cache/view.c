@@ -44,6 +44,7 @@ typedef struct Rows
 	Row *of;
 } Rows;
 
+/* Appends a row for a table or column that has something cached. */
 static void
 add_row(Rows *rows, const StoredTable *table, int attno, const StoredSum *sum, const StoredUse *use)
 {
@@ -125,6 +126,10 @@ cache_table_by_id(uint64 id, CacheTableKey *key, Oid *relid)
 	return found;
 }
 
+/*
+ * gpuagg_cache_columns(): returns a row for each table and column that has something cached and
+ * that the user may see.
+ */
 Datum
 gpuagg_cache_columns(PG_FUNCTION_ARGS)
 {
@@ -166,6 +171,7 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 
 /* ---- gpuagg_cache_evict ------------------------------------------------------------- */
 
+/* Evicts all that is cached of a relation; returns the freed bytes. */
 static uint64
 evict_relation(Oid relid)
 {
@@ -184,7 +190,10 @@ evict_relation(Oid relid)
 	return bytes;
 }
 
-/* The owner of a partitioned table may evict its partitions, as TRUNCATE allows. */
+/*
+ * gpuagg_cache_evict(): evicts a table, or all partitions of a table; returns the freed bytes. The
+ * owner of a partitioned table may evict its partitions, as TRUNCATE allows.
+ */
 Datum
 gpuagg_cache_evict(PG_FUNCTION_ARGS)
 {

@@ -55,6 +55,7 @@ column_is_unchanged(TupleDesc desc, const CacheColumnKey *col)
 		heap_build_key(desc, col->attno, col->scale, &key) && cache_column_equal(&key, col);
 }
 
+/* Returns whether a column of this attribute has been collected. */
 static bool
 has_column(const TableFill *fill, AttrNumber attno)
 {
@@ -64,6 +65,7 @@ has_column(const TableFill *fill, AttrNumber attno)
 	return false;
 }
 
+/* Sets the columns: the requested ones, then others that have chunks and are unchanged. */
 static void
 collect_columns(TableFill *fill, int nrequested, const CacheColumnKey *requested)
 {

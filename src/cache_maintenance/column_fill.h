@@ -26,6 +26,7 @@ extern const char *fill_unsupported_reason(Relation rel);
  */
 extern TableFill *fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nrequested,
 							 const CacheColumnKey *requested);
+/* Ends the scan and releases its pins. The caller's memory context frees the rest. */
 extern void fill_end(TableFill *fill);
 
 /* Returns the table's number of blocks. */

@@ -41,6 +41,7 @@ typedef struct Prewarm
 
 /* ---- arguments ---------------------------------------------------------------------- */
 
+/* Reads the names of columns from the SQL argument; raises an error for a NULL. */
 static void
 read_names(Prewarm *prewarm, ArrayType *array)
 {
@@ -59,6 +60,7 @@ read_names(Prewarm *prewarm, ArrayType *array)
 	}
 }
 
+/* Returns the number of a column; raises an error if it does not exist or is a system column. */
 static AttrNumber
 find_column(Relation rel, const char *name)
 {
@@ -76,7 +78,9 @@ find_column(Relation rel, const char *name)
 	return attno;
 }
 
-/* Sets *keys to the requested columns of this table; returns their number. */
+/*
+ * Sets *keys to the requested columns of this table that the cache can hold; returns their number.
+ */
 static int
 find_columns(const Prewarm *prewarm, Relation rel, CacheColumnKey **keys)
 {
@@ -126,6 +130,7 @@ check_privileges(const Prewarm *prewarm, Relation rel)
 					   RelationGetRelationName(rel));
 }
 
+/* Raises an error if there is no column cache. */
 static void
 check_cache(void)
 {
@@ -138,6 +143,7 @@ check_cache(void)
 				 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
 }
 
+/* Returns whether a relation is a table or materialized view. */
 static bool
 is_table(Relation rel)
 {
@@ -226,6 +232,7 @@ prewarm_relation(Prewarm *prewarm, Relation rel, bool named)
 	MemoryContextDelete(cxt);
 }
 
+/* Fills all partitions of a table, until the cache has no memory. */
 static void
 prewarm_partitions(Prewarm *prewarm, Oid relid)
 {
@@ -243,6 +250,10 @@ prewarm_partitions(Prewarm *prewarm, Oid relid)
 	}
 }
 
+/*
+ * Checks the table and columns that the caller named, and fills them. Returns the result of the SQL
+ * function.
+ */
 static Datum
 prewarm_named(Prewarm *prewarm, Oid relid)
 {
@@ -268,6 +279,9 @@ prewarm_named(Prewarm *prewarm, Oid relid)
 	return Int64GetDatum(prewarm->blocks);
 }
 
+/*
+ * gpuagg_cache_prewarm(): returns the number of blocks of which all requested columns are cached.
+ */
 Datum
 gpuagg_cache_prewarm(PG_FUNCTION_ARGS)
 {

@@ -64,6 +64,7 @@ typedef struct Refresh
 
 static MemoryContext work_cxt;
 
+/* Returns the current time in ms, for measuring durations. */
 static double
 now_ms(void)
 {
@@ -90,9 +91,7 @@ database_is_wanted(void)
 	return false;
 }
 
-/*
- * Sleeps for so many ms. Exits if another session waits for the database, or a signal demands it.
- */
+/* Sleeps for some ms. Exits if another session waits for the database, or a signal demands it. */
 static void
 sleep_ms(double ms)
 {
@@ -134,7 +133,10 @@ is_same_table(const Refresh *refresh, Relation rel)
 	return memcmp(&key, &refresh->key, sizeof(key)) == 0 && fill_unsupported_reason(rel) == NULL;
 }
 
-/* Refreshes the next stale range; returns false if there is none, or no memory. */
+/*
+ * Refreshes the next stale range. Returns whether to go on: false if there was no stale range, or
+ * no memory.
+ */
 static bool
 refresh_range(Refresh *refresh, Relation rel)
 {
@@ -156,8 +158,8 @@ refresh_range(Refresh *refresh, Relation rel)
 }
 
 /*
- * Calls refresh_range() in a transaction of its own. Sets *later if another session holds or
- * awaits a stronger lock of the table.
+ * Calls refresh_range() in a transaction of its own, and returns its result. Returns false if the
+ * table is gone, or with *later set if another session holds or awaits a stronger lock of it.
  */
 static bool
 refresh_in_transaction(Refresh *refresh, bool *later)
@@ -198,6 +200,7 @@ result_after_error(int code)
 		CACHE_REFRESH_FAILED;
 }
 
+/* Error context callback: names the table that is being refreshed. */
 static void
 add_error_context(void *arg)
 {
@@ -207,8 +210,8 @@ add_error_context(void *arg)
 }
 
 /*
- * Refreshes the stale ranges of one table, with sleeps in between. An error ends the refresh, and
- * is logged.
+ * Refreshes the stale ranges of one table, with sleeps in between; returns how that ended. An error
+ * ends the refresh, and is logged.
  */
 static CacheRefreshed
 refresh_table(Refresh *refresh)
@@ -264,6 +267,7 @@ override_settings(void)
 	SetConfigOption("idle_in_transaction_session_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
+/* Main function of the worker process. arg: OID of the database. */
 void
 gpuagg_cache_worker_main(Datum arg)
 {

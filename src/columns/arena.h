@@ -23,6 +23,7 @@
 #define ARENA_CHUNK 0
 #endif
 
+/* An arena for the by-reference values of a batch; see the file's header. */
 typedef struct Arena
 {
 	char *chunk; /* NULL before the first value */

@@ -12,7 +12,7 @@
 #include "common/compat.h"
 #include "operators/decode_numeric.h"
 
-/* Decodes a numeric; false if the column's decimals cannot represent it. */
+/* Sets *to to the numeric `value` as a decimal of this scale; false if no such decimal exists. */
 static inline bool
 column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
 {
@@ -72,7 +72,7 @@ column_datum(ColumnType type, int16 scale, const void *values, int row)
 	return (Datum) 0;
 }
 
-/* Returns the Datum of an integer or float given as the low bits of a word. */
+/* Returns the Datum of an integer or float whose bits are the low bits of `word`. */
 static inline Datum
 column_bits_datum(ColumnType type, uint64 word)
 {

@@ -14,6 +14,7 @@
 /* Column arrays are aligned for vector loads and 128-bit integers. */
 #define COLUMN_ALIGN 64
 
+/* Returns zeroed memory that is aligned to COLUMN_ALIGN. It cannot be freed with pfree(). */
 static void *
 alloc_column(size_t size)
 {
@@ -66,7 +67,10 @@ column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
 	column_mark_unrepresentable(writer, row, arena_copy(writer->arena, value, -1));
 }
 
-/* Stores a numeric in the form of the column; false: it is unrepresentable. */
+/*
+ * Writes a numeric in the form of the column (writer->form).  Returns false if the numeric is
+ * unrepresentable.
+ */
 static bool
 store_numeric(ColumnWriter *writer, int row, Datum value)
 {

@@ -18,6 +18,7 @@
 #include "columns/column_value.h"
 #include "spec.h"
 
+/* Writes one column of a batch. */
 typedef struct ColumnWriter
 {
 	Column *col;
@@ -41,13 +42,13 @@ extern void column_writer_init(ColumnWriter *writer, Column *col, const ColumnSp
 extern void column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *econtext);
 /* Marks a row as unrepresentable. Its value, a numeric, is not copied. */
 extern void column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value);
-/* The same with a copy of the value. */
+/* Marks a row as unrepresentable, with a copy of its value in the arena. */
 extern void column_write_unrepresentable(ColumnWriter *writer, int row, Datum value);
 
 /* Writes a numeric in the column's form, which is not NUMERIC_ONE_SCALE. */
 extern void column_write_numeric(ColumnWriter *writer, int row, Datum value);
 
-/* Starts a batch without NULLs and unrepresentable values. */
+/* Starts a new batch: no row is NULL or unrepresentable yet. */
 static inline void
 column_begin(ColumnWriter *writer)
 {
@@ -55,6 +56,7 @@ column_begin(ColumnWriter *writer)
 	writer->col->unrepresentable = NULL;
 }
 
+/* Marks a row as NULL. */
 static inline void
 column_write_null(ColumnWriter *writer, int row)
 {

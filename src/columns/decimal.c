@@ -17,8 +17,8 @@
 #define DIGIT_WIDTH 4    /* decimal digits in it */
 
 /*
- * Writes the digits of limb[2..0] (64 bits each, limb[0] is the least significant) so that they end
- * before `end`.  Returns their number.  Changes the limbs.
+ * Writes the digits (base 10000) of an integer so that they end before `end`, and returns their
+ * number. limb: the integer, 64 bits each, least significant first; it is changed.
  */
 static int
 put_digits(uint64 limb[3], int16 *end)
@@ -178,8 +178,9 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 #define MOST_PLACES 60
 
 /*
- * Computes sum * 10^-scale / n, n > 0, with the digits of core's division, as *quotient *
- * 10^-*places.  False: it needs more digits than are available here.
+ * Computes sum * 10^-scale / n, n > 0, with the digits of core's division. Sets *quotient to the
+ * digits and *places to the number of decimal places among them. Returns false if it needs more
+ * digits than are available here.
  */
 static bool
 divide_like_core(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)

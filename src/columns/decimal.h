@@ -25,10 +25,10 @@ typedef struct Decimal
 /* Returns 10^n, for n up to 38. */
 extern gpuagg_i128 decimal_power10(int n);
 
-/* Converts an integer of 192 bits; hi has the upper 64 bits. */
+/* Sets *dec to an unsigned integer of 192 bits; hi has the upper 64 bits. */
 extern void decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo);
 
-/* Converts value * 10^-scale, displayed with `scale` digits; scale is at most 30. */
+/* Sets *dec to value * 10^-scale with display scale `scale`, which is at most 30. */
 extern void decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale);
 
 /* Returns the sign word of a numeric in core's send and receive functions. */
@@ -47,7 +47,7 @@ extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
 /* Maximum display scale of decimal_to_numeric_shown. */
 #define DECIMAL_MAX_SHOWN 63
 
-/* The same with display scale `dscale`; digits beyond it must be zeros. */
+/* As decimal_to_numeric(), but with display scale `dscale`; digits beyond it must be zeros. */
 extern Datum decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale);
 
 /*

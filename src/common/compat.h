@@ -56,6 +56,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 #include "utils/wait_event.h"
@@ -67,7 +68,10 @@
 #define compat_fallthrough __attribute__((fallthrough))
 #endif
 
-/* Gets the next value of a sort, in the current memory context, and its abbreviated form. */
+/*
+ * Gets the next value of a sort, as a copy in the current memory context, and its abbreviated key.
+ * Returns false at the end.
+ */
 static inline bool
 compat_tuplesort_getdatum(Tuplesortstate *sort, Datum *value, bool *isnull, Datum *abbreviated)
 {
@@ -165,7 +169,18 @@ compat_register_tranche(int tranche, const char *name)
 #endif
 }
 
-/* Returns whether the role may execute the function. */
+/*
+ * Returns whether 17 or later may treat the interval as infinite: month and day are both the least
+ * or the largest int32.
+ */
+static inline bool
+compat_interval_may_be_infinite(const Interval *i)
+{
+	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
+		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
+}
+
+/* Returns ACLCHECK_OK if the role may execute the function. */
 static inline AclResult
 compat_proc_aclcheck(Oid function, Oid role)
 {
@@ -203,8 +218,8 @@ typedef RelFileNode CompatLocator;
 #endif
 
 /*
- * Returns the ascending operator of an ordering operator's family and types.  *desc: sortop is the
- * descending one.
+ * Returns the operator < for sortop, which is < or > of a btree operator family.  Sets *desc to
+ * whether sortop is >.
  */
 static inline Oid
 compat_ascending_operator(Oid sortop, bool *desc)
@@ -232,7 +247,7 @@ compat_ascending_operator(Oid sortop, bool *desc)
 	return ltop;
 }
 
-/* Sets the path of the main fork of a relation that is not temporary. */
+/* Writes to *path the file name of the main fork of a relation that is not temporary. */
 static inline void
 compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size_t size)
 {
@@ -302,7 +317,10 @@ compat_group_pathkeys(PlannerInfo *root)
 	return root->group_pathkeys;
 }
 
-/* From 18 on, paths count their disabled nodes instead of adding to the cost. */
+/*
+ * Copies the child's number of disabled nodes to the path.  From 18 on, paths count disabled nodes;
+ * before, these are part of the cost.
+ */
 static inline void
 compat_copy_disabled_nodes(Path *path, const Path *child)
 {
@@ -453,8 +471,8 @@ compat_count_fetches(Relation rel, int64 n)
 }
 
 /*
- * Pins a block if it is in the given shared buffer.  Counts as a hit, but does not raise the
- * buffer's usage count.
+ * Pins the given shared buffer if it has this block; returns whether it does.  Counts a hit in the
+ * relation's statistics, but does not raise the buffer's usage count.
  */
 static inline bool
 compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
@@ -611,6 +629,7 @@ typedef struct CompatBitmapIterator
 	TBMSharedIterator *shared;
 } CompatBitmapIterator;
 
+/* Begins to iterate over a bitmap of this process. */
 static inline void
 compat_bitmap_begin(CompatBitmapIterator *iterator, TIDBitmap *bitmap)
 {
@@ -622,6 +641,7 @@ compat_bitmap_begin(CompatBitmapIterator *iterator, TIDBitmap *bitmap)
 #endif
 }
 
+/* Ends the iteration. */
 static inline void
 compat_bitmap_end(CompatBitmapIterator *iterator)
 {
@@ -636,8 +656,9 @@ compat_bitmap_end(CompatBitmapIterator *iterator)
 }
 
 /*
- * Gets the next page.  *n: number of line pointers, at most MaxHeapTuplesPerPage, or -1 if the
- * bitmap has only the page.  *recheck: tuples may fail the index conditions.
+ * Gets the next page of the bitmap; returns false at the end.  Sets offsets[] and *n to the line
+ * pointers of its tuples and their number, at most MaxHeapTuplesPerPage; *n is -1 if the bitmap
+ * has the page as a whole.  *recheck: tuples may fail the index conditions.
  */
 static inline bool
 compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets,
@@ -745,7 +766,7 @@ compat_explain_rtable_size(ExplainState *es)
 #endif
 }
 
-/* Explains a query as core does without a hook. */
+/* Plans and explains a query, as core does if there is no ExplainOneQuery_hook. */
 static inline void
 compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,
 						 const char *source, ParamListInfo params, QueryEnvironment *env)
@@ -767,7 +788,10 @@ compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, Exp
 #endif
 }
 
-/* Reads `size` bytes. Returns false at the end of the file, which is an error without eof_ok. */
+/*
+ * Reads `size` bytes and returns true.  At the end of the file, returns false if eof_ok, else
+ * raises an error.
+ */
 static inline bool
 compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 {

@@ -13,6 +13,7 @@
 /* Steps, of some nanoseconds each, between two checks. */
 #define INTERRUPTIBLE_STEPS ((int64) 1 << 20)
 
+/* CHECK_FOR_INTERRUPTS as a function, for use in expressions. */
 static inline void
 check_interrupts(void)
 {

@@ -67,6 +67,7 @@ static shmem_startup_hook_type previous_startup;
 
 /* ---- shared memory ----------------------------------------------------------- */
 
+/* Returns the number of slots: one for each process that can have a PGPROC. */
 static int
 slot_count(void)
 {
@@ -79,6 +80,7 @@ slots_size(void)
 	return mul_size(slot_count(), sizeof(ProgressSlot));
 }
 
+/* Initializes new memory as slots without scans. */
 static void
 init_slots(void *memory)
 {
@@ -93,6 +95,7 @@ init_slots(void *memory)
 	}
 }
 
+/* The shmem_request_hook. */
 static void
 request_memory(void)
 {
@@ -101,6 +104,7 @@ request_memory(void)
 	RequestAddinShmemSpace(slots_size());
 }
 
+/* The shmem_startup_hook: finds or creates the slots. */
 static void
 start_memory(void)
 {
@@ -141,7 +145,7 @@ ensure_slots(void)
 	return slots != NULL;
 }
 
-/* Shows a scan in this process's slot; NULL: none. */
+/* Copies a scan's fields to this process's slot, which then shows it; NULL: it shows no scan. */
 static void
 show_scan(Progress *progress)
 {
@@ -164,6 +168,7 @@ show_scan(Progress *progress)
 	pg_atomic_write_u32(&slot->pid, progress ? MyProcPid : 0);
 }
 
+/* Called when a scan's memory context is deleted: forgets the scan. */
 static void
 end_callback(void *arg)
 {
@@ -207,6 +212,7 @@ progress_leave(Progress *progress)
 		show_scan(current);
 }
 
+/* Sets a counter of the current scan, also in this process's slot. */
 static void
 set_counter(ProgressCounter c, uint64 value)
 {
@@ -257,7 +263,10 @@ static const char *const phases[] = {[PROGRESS_INITIALIZING] = "initializing",
 									 [PROGRESS_RETURNING] = "returning groups",
 									 [PROGRESS_CACHING] = "caching columns"};
 
-/* In version 1.0 of the extension, the view has no column for the phase. */
+/*
+ * SQL function: returns a row for each scan that the user may see.  In version 1.0 of the
+ * extension, the view has no column for the phase.
+ */
 Datum
 gpuagg_progress(PG_FUNCTION_ARGS)
 {

@@ -25,11 +25,11 @@ typedef enum ProgressPhase
 
 typedef struct Progress Progress;
 
-/* Returns a scan of this process. It ends with cxt, also after an error. */
+/* Creates a Progress in cxt for a scan of this process. It ends with cxt, also after an error. */
 extern Progress *progress_create(MemoryContext cxt);
 /*
- * Make a scan the current one, and the previous scan again.  Scans may be nested.  After an error
- * they need not be left.
+ * progress_enter makes a scan the current one; progress_leave makes the scan before it current
+ * again.  Scans may be nested.  After an error, progress_leave need not be called.
  */
 extern void progress_enter(Progress *progress);
 extern void progress_leave(Progress *progress);
@@ -38,6 +38,7 @@ extern void progress_leave(Progress *progress);
 extern void progress_phase(ProgressPhase phase);
 /* The table that is being read. blocks 0: their number does not matter. */
 extern void progress_table(Oid relation, uint64 blocks);
+/* Numbers so far: blocks and rows that were read, and groups that were found. */
 extern void progress_update(uint64 blocks_done, uint64 rows);
 extern void progress_groups(uint64 groups);
 

@@ -90,6 +90,7 @@ static shmem_startup_hook_type previous_startup;
 
 /* ---- shared memory ----------------------------------------------------------- */
 
+/* Initializes new memory as a table without rows. */
 static void
 init_table(void *memory)
 {
@@ -100,6 +101,7 @@ init_table(void *memory)
 	made->since = GetCurrentTimestamp();
 }
 
+/* The shmem_request_hook. */
 static void
 request_memory(void)
 {
@@ -108,6 +110,7 @@ request_memory(void)
 	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)));
 }
 
+/* The shmem_startup_hook: finds or creates the table. */
 static void
 start_memory(void)
 {
@@ -154,6 +157,7 @@ ensure_table(void)
 
 /* ---- counting ------------------------------------------------------------------ */
 
+/* Copies a text, truncated to whole characters in size - 1 bytes; leaves *to as it is for NULL. */
 static void
 copy_text(char *to, size_t size, const char *from)
 {
@@ -161,7 +165,10 @@ copy_text(char *to, size_t size, const char *from)
 		strlcpy(to, from, pg_mbcliplen(from, strlen(from), size - 1) + 1);
 }
 
-/* Zeroes padding and bytes after the end of texts, because keys are compared as bytes. */
+/*
+ * Sets *key to the key of a row.  All other bytes are 0, also padding and what follows a text,
+ * because keys are compared as bytes.
+ */
 static void
 make_key(RowKey *key, const StatsKey *of, Oid database, Oid role)
 {
@@ -176,6 +183,7 @@ make_key(RowKey *key, const StatsKey *of, Oid database, Oid role)
 	key->encoding = pg_is_ascii(key->reason) ? ASCII : GetDatabaseEncoding();
 }
 
+/* Returns the row with this key, or NULL. The lock must be held. */
 static StatsRow *
 find_row(const RowKey *key, uint32 hash)
 {
@@ -185,7 +193,7 @@ find_row(const RowKey *key, uint32 hash)
 	return NULL;
 }
 
-/* Initializes a free row. The lock must be held exclusively. */
+/* Gives a row this key and counters of 0; returns the row. The lock must be held exclusively. */
 static StatsRow *
 set_row(StatsRow *row, const RowKey *key, uint32 hash)
 {
@@ -231,6 +239,7 @@ typedef struct Share
 	int rows;
 } Share;
 
+/* Returns the entry of a role in a database among *n shares; adds one with 0 rows if it is new. */
 static Share *
 lookup_or_add_share(Share *shares, int *n, Oid database, Oid role)
 {
@@ -276,6 +285,7 @@ find_replaceable(Oid database, Oid role)
 	return oldest;
 }
 
+/* Adds to the row's counters. The lock must be held, at least shared. */
 static void
 add_counts(StatsRow *row, uint64 calls, uint64 rows, uint64 groups, uint64 microseconds)
 {
@@ -285,7 +295,10 @@ add_counts(StatsRow *row, uint64 calls, uint64 rows, uint64 groups, uint64 micro
 	pg_atomic_fetch_add_u64(&row->microseconds, microseconds);
 }
 
-/* Returns the row with this key, which is added if it is new. The lock must be held exclusively. */
+/*
+ * Returns the row with this key; adds it if it is new.  If there is no room, it replaces another
+ * row, or the row of "other reasons" is returned.  The lock must be held exclusively.
+ */
 static StatsRow *
 lookup_or_add_row(const RowKey *key, uint32 hash)
 {
@@ -340,6 +353,7 @@ static const char *const events[EVENTS] = {[STATS_TAKEN] = "taken",
 										   [STATS_FEED] = "feed",
 										   [STATS_REFUSED] = "refused"};
 
+/* Sets column n of a result row to a text, or to NULL if the text is empty. */
 static void
 put_text(Datum *values, bool *nulls, int n, const char *text)
 {
@@ -370,7 +384,7 @@ may_see_reason(const RowKey *key, bool may_see_all)
 		has_privs_of_role(GetUserId(), key->role);
 }
 
-/* Counters of scans are NULL for events without a scan. */
+/* Adds a row to the view's result.  Counters of scans are NULL for events without a scan. */
 static void
 put_row(ReturnSetInfo *rsinfo, StatsRow *row, TimestampTz since, bool may_see_queries)
 {

@@ -52,7 +52,10 @@ extern Engine *composite_add_engine(CompositeEngine *composite, Engine *engine);
 extern EngineStatus composite_status(CompositeEngine *composite, const Engine *engine,
 									 EngineStatus status);
 
-/* The same after a call that returns no status: Engine.failure alone says that it failed. */
+/*
+ * Like composite_status(), after a call that returns no status: Engine.failure alone says whether
+ * it failed.
+ */
 static inline EngineStatus
 composite_check(CompositeEngine *composite, const Engine *engine)
 {
@@ -62,9 +65,11 @@ composite_check(CompositeEngine *composite, const Engine *engine)
 /* Resets all inner engines. */
 extern void composite_reset_engines(CompositeEngine *composite);
 
-/* EngineOps.export_groups, import_groups and close for all inner engines, one after the other. */
+/* EngineOps.export_groups: exports the groups of all inner engines, one after the other. */
 extern EngineStatus composite_export_groups(Engine *base, GroupSink *sink);
+/* EngineOps.import_groups: imports such an export into all inner engines. */
 extern EngineStatus composite_import_groups(Engine *base, GroupSource *source);
+/* EngineOps.close: closes all inner engines. */
 extern void composite_close(Engine *base);
 
 #endif /* GPUAGG_COMPOSITE_BASE_H */

@@ -74,7 +74,7 @@ typedef struct DistinctEngine
 
 /* ---- row sets --------------------------------------------------------------------- */
 
-/* Adds a key of the set's engine that is this column of the query. */
+/* Adds a key to the spec of the set's engine. key.col: a column of the query's spec. */
 static void
 add_set_key(DistinctEngine *distinct, RowSet *set, KeySpec key)
 {
@@ -86,6 +86,7 @@ add_set_key(DistinctEngine *distinct, RowSet *set, KeySpec key)
 	spec->keys[spec->nkeys++] = key;
 }
 
+/* Adds a column of the query's spec to the values of the set. */
 static void
 add_value(RowSet *set, int col)
 {
@@ -96,7 +97,7 @@ add_value(RowSet *set, int col)
 
 /*
  * Returns whether column `to` can be written from values of column `from`.  A column that only has
- * the presence of values cannot be a source.  Row sets have no decimals of other forms.
+ * the presence of values cannot be a source.  Columns of row sets hold all decimals with one scale.
  */
 static bool
 has_values_of(const ColumnSpec *from, const ColumnSpec *to)
@@ -105,7 +106,10 @@ has_values_of(const ColumnSpec *from, const ColumnSpec *to)
 	return from == to || (from->input == to->input && !from->presence);
 }
 
-/* Adds a column to the values, unless another value is a source for it; -1: none. */
+/*
+ * Adds a column to the values of the set, unless another value is a source for it. col -1: there is
+ * no column.
+ */
 static void
 add_value_once(DistinctEngine *distinct, RowSet *set, int col)
 {
@@ -134,8 +138,8 @@ add_arguments(DistinctEngine *distinct, RowSet *set)
 }
 
 /*
- * Finds a source among the set's values for each column of the query.  Aggregates may read a value
- * in another type than that of the set's column.
+ * Sets value_of[] for each column of the query that can be written from a value of the set.
+ * Aggregates may read a value in another type than that of the set's column.
  */
 static void
 find_sources(DistinctEngine *distinct, RowSet *set)
@@ -148,7 +152,10 @@ find_sources(DistinctEngine *distinct, RowSet *set)
 				set->value_of[c] = v;
 }
 
-/* Returns the engine for a set: `ops`, or the one that is best for such a grouping. */
+/*
+ * Returns the engine for a set: `ops`, or with DistinctEngine.choose the one that is best for such
+ * a grouping.
+ */
 static const EngineOps *
 choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const RowSet *set)
 {
@@ -166,6 +173,7 @@ choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const Ro
 	return distinct->choose ? engines_choose(&query, reason, sizeof(reason)) : ops;
 }
 
+/* Opens the engine that finds the set's distinct values. */
 static void
 open_set_engine(DistinctEngine *distinct, const EngineOps *ops, RowSet *set)
 {
@@ -198,6 +206,7 @@ open_set_engine(DistinctEngine *distinct, const EngineOps *ops, RowSet *set)
 		&distinct->composite, choose_set_engine(distinct, ops, set)->open(&set->spec, &env));
 }
 
+/* Initializes a row set, with its sort or engine. values: the set in the query's spec. */
 static void
 open_set(DistinctEngine *distinct, const EngineOps *ops, RowSet *set, const DistinctSpec *values)
 {
@@ -225,7 +234,7 @@ open_set(DistinctEngine *distinct, const EngineOps *ops, RowSet *set, const Dist
 		open_set_engine(distinct, ops, set);
 }
 
-/* Makes the query's spec with a mark for each set, and opens the inner engine. */
+/* Makes the inner spec, with a mark for each set, and opens the inner engine. */
 static void
 open_inner(DistinctEngine *distinct, const EngineOps *ops)
 {
@@ -255,8 +264,8 @@ open_inner(DistinctEngine *distinct, const EngineOps *ops)
 /* ---- rows in ------------------------------------------------------------------------ */
 
 /*
- * Makes values of the set NULL in rows whose filter is not true.  These rows only make a group of
- * the query, so their values need not be told apart.  Keys of the query keep their values.
+ * Makes values of the set NULL in rows whose filter is not true.  Such a row only makes its group
+ * of the query exist, so its values do not matter.  Keys of the query keep their values.
  */
 static void
 mask_values(DistinctEngine *distinct, RowSet *set)
@@ -291,6 +300,7 @@ mask_values(DistinctEngine *distinct, RowSet *set)
 	}
 }
 
+/* Adds rows of the input to a set: to its sort or its engine. */
 static EngineStatus
 add_set_rows(DistinctEngine *distinct, RowSet *set, const Batch *batch)
 {
@@ -308,6 +318,7 @@ add_set_rows(DistinctEngine *distinct, RowSet *set, const Batch *batch)
 							set->engine->ops->add_batch(set->engine, &set->batch));
 }
 
+/* EngineOps.add_batch: adds rows of the input to the inner engine and to all row sets. */
 static EngineStatus
 distinct_add_batch(Engine *base, const Batch *batch)
 {
@@ -325,7 +336,7 @@ distinct_add_batch(Engine *base, const Batch *batch)
 
 /* ---- rows of sets to the inner engine ------------------------------------------------- */
 
-/* Begins a batch with rows of the set. */
+/* Begins a batch for the inner engine with rows of the set. */
 static void
 begin_rows(DistinctEngine *distinct, RowSet *set)
 {
@@ -338,6 +349,7 @@ begin_rows(DistinctEngine *distinct, RowSet *set)
 	inner_set_marks(&distinct->inner, batch, set - distinct->sets + 1, distinct->marks);
 }
 
+/* Gives the rows built so far to the inner engine, and begins the next batch. */
 static EngineStatus
 flush_rows(DistinctEngine *distinct, RowSet *set)
 {
@@ -349,7 +361,10 @@ flush_rows(DistinctEngine *distinct, RowSet *set)
 	return status;
 }
 
-/* Adds a row of the set.  If its filter is not true, it only makes a group of the query. */
+/*
+ * Adds a row of the set to the batch for the inner engine.  If its filter is not true, it only
+ * makes its group of the query exist.
+ */
 static EngineStatus
 add_row(DistinctEngine *distinct, RowSet *set, const Datum *values, const bool *nulls)
 {
@@ -439,6 +454,7 @@ finish_set(DistinctEngine *distinct, RowSet *set)
 	return status;
 }
 
+/* EngineOps.finish: gives the rows of all sets to the inner engine, and finishes it. */
 static EngineStatus
 distinct_finish(Engine *base)
 {
@@ -451,6 +467,7 @@ distinct_finish(Engine *base)
 	return composite_status(&distinct->composite, inner, inner->ops->finish(inner));
 }
 
+/* EngineOps.next_groups: returns groups of the inner engine. */
 static bool
 distinct_next_groups(Engine *base, GroupBatch *out)
 {
@@ -464,6 +481,7 @@ distinct_next_groups(Engine *base, GroupBatch *out)
 
 /* ---- reset, statistics, close -------------------------------------------------------- */
 
+/* Removes the rows of all sorts. */
 static void
 reset_sorts(DistinctEngine *distinct)
 {
@@ -472,6 +490,7 @@ reset_sorts(DistinctEngine *distinct)
 			row_sort_reset(distinct->sets[s].sort);
 }
 
+/* EngineOps.reset: removes all rows and groups. */
 static void
 distinct_reset(Engine *base)
 {
@@ -481,6 +500,7 @@ distinct_reset(Engine *base)
 	reset_sorts(distinct);
 }
 
+/* EngineOps.close: closes all engines and ends all sorts. */
 static void
 distinct_close(Engine *base)
 {
@@ -488,7 +508,7 @@ distinct_close(Engine *base)
 	composite_close(base);
 }
 
-/* Adds the memory or files that a sort has used. */
+/* Adds the memory or files that a sort has used to the statistics. */
 static void
 add_sort_stats(const RowSort *sort, EngineStats *stats)
 {
@@ -511,7 +531,10 @@ describe_set(const EngineOps *ops, const EngineStats *set, char *strategy, size_
 			 is_default ? "" : ops->name, is_default ? "" : ", ", set->strategy);
 }
 
-/* The sum of all engines, but the rows are those of the input, and the groups the query's. */
+/*
+ * EngineOps.stats: sums of all engines, except that the rows are those of the input, and the groups
+ * those of the query.
+ */
 static void
 distinct_stats(Engine *base, EngineStats *stats)
 {

@@ -22,6 +22,7 @@ typedef struct ExportSource
 	bool ended;
 } ExportSource;
 
+/* GroupSink.write: writes one block to the stream. */
 static void
 write_block(GroupSink *base, const void *data, size_t len)
 {
@@ -34,7 +35,7 @@ write_block(GroupSink *base, const void *data, size_t len)
 	stream->write(stream, data, len);
 }
 
-/* Reads from the blocks of one export; false at its end. */
+/* GroupSource.read: reads len bytes from the blocks of one export; returns false at its end. */
 static bool
 read_blocks(GroupSource *base, void *data, size_t len)
 {

@@ -75,7 +75,7 @@ typedef struct GroupingEngine
 
 /* ---- parents -------------------------------------------------------------------------- */
 
-/* True if combined states equal the state of all rows at once, to the last digit. */
+/* Returns whether combined states equal the state of all rows at once, to the last digit. */
 static bool
 monoid_is_exact(MonoidId monoid)
 {
@@ -96,7 +96,10 @@ monoid_is_exact(MonoidId monoid)
 	}
 }
 
-/* The same for fallback aggregates: exact sums of core or of this extension. */
+/*
+ * Returns whether combined states of a fallback aggregate equal the state of all rows at once: it
+ * is an exact sum of core or of this extension.
+ */
 static bool
 fallback_is_exact(const FallbackAgg *fallback)
 {
@@ -114,7 +117,7 @@ fallback_is_exact(const FallbackAgg *fallback)
 	}
 }
 
-/* True if groups of a set can be made from groups of another set. */
+/* Returns whether groups of a set can be made from groups of another set. */
 static bool
 can_combine_groups(const EngineOps *ops, const AggSpec *spec, bool parallel)
 {
@@ -132,8 +135,8 @@ can_combine_groups(const EngineOps *ops, const AggSpec *spec, bool parallel)
 }
 
 /*
- * True if groups can be returned only once, since a final function may change their states.  A set
- * that occurs twice then needs two engines.  Ordered sets have no final functions.
+ * Returns whether groups can be returned only once, since a final function may change their states.
+ * A set that occurs twice then needs two engines.  Ordered sets have no final functions.
  */
 static bool
 returns_groups_once(const AggSpec *spec)
@@ -144,7 +147,7 @@ returns_groups_once(const AggSpec *spec)
 	return false;
 }
 
-/* Sorts numbers of sets: those with more keys first. */
+/* Compares the numbers of two sets for qsort_arg(): sets with more keys come first. */
 static int
 compare_by_size(const void *a, const void *b, void *arg)
 {
@@ -156,7 +159,7 @@ compare_by_size(const void *a, const void *b, void *arg)
 	return more != 0 ? more : m - n;
 }
 
-/* Returns the best parent of a set among the first n engines, or -1. */
+/* Returns the index of the best parent of a set among the first n engines; -1 if there is none. */
 static int
 find_parent(const AggSpec *spec, const SetEngine *engines, int n, const KeySet *set)
 {
@@ -175,8 +178,8 @@ find_parent(const AggSpec *spec, const SetEngine *engines, int n, const KeySet *
 }
 
 /*
- * Fills in number, times and parent of an engine for each different set.  *engines is zeroed, and
- * has room for all sets.  Returns the number of engines.
+ * Sets number, times and parent of an engine for each different set. engines[] is zeroed, and has
+ * room for all sets.  Returns the number of engines.
  */
 static int
 plan_engines(const EngineOps *ops, const AggSpec *spec, bool parallel, SetEngine *engines)
@@ -227,8 +230,8 @@ grouping_sets_count_row_engines(const EngineOps *ops, const AggSpec *spec, bool 
 /* ---- opening ------------------------------------------------------------------------ */
 
 /*
- * The memory limit of an engine with this estimate of groups.  Half of the memory is divided in
- * proportion to the groups, half evenly.
+ * Returns the memory limit of an engine with this estimate of groups.  Half of the memory is
+ * divided in proportion to the groups, half evenly.
  */
 static size_t
 engine_memory(const GroupingEngine *grouping, double groups)
@@ -241,7 +244,7 @@ engine_memory(const GroupingEngine *grouping, double groups)
 			   MIN_MEMORY);
 }
 
-/* Makes the query's spec with the keys of the set. */
+/* Makes the spec of a set: the query's, with the keys of the set only.  Sets key_of[]. */
 static void
 make_set_spec(GroupingEngine *grouping, SetEngine *set)
 {
@@ -260,7 +263,10 @@ make_set_spec(GroupingEngine *grouping, SetEngine *set)
 	}
 }
 
-/* Returns the direct argument of an ordered set in a group of the set: an OrderedSetFraction. */
+/*
+ * An OrderedSetFraction: returns the direct argument of an ordered set for a group of the set.
+ * Keys that the set does not have are NULL.
+ */
 static Datum
 set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, bool *isnull)
 {
@@ -304,7 +310,10 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 
 /* ---- rows in ------------------------------------------------------------------------- */
 
-/* The buffers of one engine serve all: they depend on the slots, which all engines share. */
+/*
+ * EngineOps.bind_buffers.  The buffers of one engine serve all: they depend on the slots, which all
+ * engines share.
+ */
 static void
 grouping_bind_buffers(Engine *base, Batch *batch)
 {
@@ -313,6 +322,7 @@ grouping_bind_buffers(Engine *base, Batch *batch)
 	engine->ops->bind_buffers(engine, batch);
 }
 
+/* EngineOps.take_resident, forwarded to the only engine that gets rows. */
 static EngineStatus
 grouping_take_resident(Engine *base, struct Feed *feed)
 {
@@ -322,6 +332,7 @@ grouping_take_resident(Engine *base, struct Feed *feed)
 	return composite_status(&grouping->composite, engine, engine->ops->take_resident(engine, feed));
 }
 
+/* EngineOps.add_batch: adds the rows to all engines that get rows. */
 static EngineStatus
 grouping_add_batch(Engine *base, const Batch *batch)
 {
@@ -339,6 +350,7 @@ grouping_add_batch(Engine *base, const Batch *batch)
 	return ENGINE_OK;
 }
 
+/* EngineOps.finish: finishes all engines that get rows. */
 static EngineStatus
 grouping_finish(Engine *base)
 {
@@ -357,7 +369,7 @@ grouping_finish(Engine *base)
 
 /* ---- groups out ---------------------------------------------------------------------- */
 
-/* Combines groups of the current set into the groups of its children. */
+/* Adds groups of the current set to the engines of its children. */
 static void
 combine_groups(GroupingEngine *grouping, const GroupBatch *groups)
 {
@@ -384,7 +396,7 @@ combine_groups(GroupingEngine *grouping, const GroupBatch *groups)
 	}
 }
 
-/* Makes room for n groups in the values of keys that are not in a set. */
+/* Makes room for n groups in the arrays for keys that are not in a set, and sets them to NULL. */
 static void
 enlarge_absent(GroupingEngine *grouping, int n)
 {
@@ -403,7 +415,10 @@ enlarge_absent(GroupingEngine *grouping, int n)
 	memset(grouping->absent_nulls, true, n);
 }
 
-/* Sets grouping->groups to groups of the current set with all keys of the query. */
+/*
+ * Sets grouping->groups to groups of the current set with all keys of the query; keys that the set
+ * does not have are NULL.
+ */
 static void
 widen_keys(GroupingEngine *grouping, const GroupBatch *groups)
 {
@@ -426,7 +441,10 @@ widen_keys(GroupingEngine *grouping, const GroupBatch *groups)
 	grouping->repeats = set->times - 1;
 }
 
-/* Prepares to return the groups of the current set: opens the engines of its children. */
+/*
+ * Prepares to return the groups of the current set: opens the engines of its children, and finishes
+ * its own.
+ */
 static EngineStatus
 begin_set(GroupingEngine *grouping)
 {
@@ -443,7 +461,7 @@ begin_set(GroupingEngine *grouping)
 							set->engine->ops->finish(set->engine));
 }
 
-/* Closes the engine of a set with a parent. */
+/* Closes the engine of a set with a parent, if it is open. */
 static void
 close_child(SetEngine *set)
 {
@@ -468,6 +486,10 @@ end_set(GroupingEngine *grouping)
 	close_child(set);
 }
 
+/*
+ * EngineOps.next_groups: returns the groups of one set after the other, and combines them into the
+ * groups of its children.
+ */
 static bool
 grouping_next_groups(Engine *base, GroupBatch *out)
 {
@@ -504,6 +526,7 @@ grouping_next_groups(Engine *base, GroupBatch *out)
 
 /* ---- a shared query ------------------------------------------------------------------- */
 
+/* EngineOps.join, forwarded to the only engine that gets rows. */
 static bool
 grouping_join(Engine *base, uint64 share)
 {
@@ -515,6 +538,7 @@ grouping_join(Engine *base, uint64 share)
 	return joined;
 }
 
+/* EngineOps.flush, forwarded to the only engine that gets rows. */
 static EngineStatus
 grouping_flush(Engine *base, bool *complete)
 {
@@ -524,6 +548,7 @@ grouping_flush(Engine *base, bool *complete)
 	return composite_status(&grouping->composite, engine, engine->ops->flush(engine, complete));
 }
 
+/* EngineOps.detach, forwarded to the only engine that gets rows. */
 static void
 grouping_detach(Engine *base, bool owner)
 {
@@ -534,6 +559,7 @@ grouping_detach(Engine *base, bool owner)
 
 /* ---- reset, statistics, close -------------------------------------------------------- */
 
+/* EngineOps.reset: removes all groups, and closes the engines of sets with a parent. */
 static void
 grouping_reset(Engine *base)
 {
@@ -549,7 +575,10 @@ grouping_reset(Engine *base)
 	}
 }
 
-/* Adds up all engines, but counts each row of the input once.  The strategy is the first one's. */
+/*
+ * EngineOps.stats: sums of all engines, but each row of the input counts once.  The strategy is
+ * that of the first engine.
+ */
 static void
 grouping_stats(Engine *base, EngineStats *stats)
 {
@@ -576,6 +605,7 @@ grouping_stats(Engine *base, EngineStats *stats)
 	strlcpy(stats->strategy, first.strategy, sizeof(stats->strategy));
 }
 
+/* EngineOps.close: closes all engines. */
 static void
 grouping_close(Engine *base)
 {

@@ -16,9 +16,10 @@
 extern Engine *grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env,
 								  OpenEngine open);
 
-/* See composite.h. */
+/* Returns what composite_count_row_engines() does (composite.h). */
 extern int grouping_sets_count_row_engines(const EngineOps *ops, const AggSpec *spec,
 										   bool parallel);
+/* Returns what composite_set_source() does (composite.h). */
 extern int grouping_sets_source(const Engine *engine, int set);
 
 #endif /* GPUAGG_GROUPING_SETS_H */

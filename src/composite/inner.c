@@ -8,7 +8,7 @@
 
 #include "composite/inner.h"
 
-/* A copy of n entries, of which there may be none. */
+/* Returns a copy of an array of n entries of `size` bytes, with room for one more; n may be 0. */
 static void *
 copy_entries(const void *from, int n, size_t size)
 {
@@ -61,6 +61,7 @@ inner_set_marks(const InnerEngine *inner, Batch *batch, int set, int8 *values)
 	}
 }
 
+/* Makes the batch for rows of the input; its last `nothers` columns are NULL. */
 static void
 make_input_batch(InnerEngine *inner, int nothers, int capacity)
 {

@@ -44,24 +44,31 @@ typedef struct InnerEngine
  */
 extern void inner_copy_spec(InnerEngine *inner, const AggSpec *spec, int nmarks);
 
-/* The filter of an aggregate that takes rows of the input, and has this filter, or -1, there. */
+/*
+ * Returns the column of the inner spec that filters an aggregate of rows of the input: a copy of
+ * the aggregate's filter, or mark 0. filter: the aggregate's filter column in the query's spec; -1:
+ * none.
+ */
 extern int inner_input_filter(InnerEngine *inner, int filter);
 
 /*
- * Adds the columns of marks and filters to the spec, and those of other columns that are given;
- * makes the batch for rows of the input, in which the other columns are NULL.
+ * Adds the columns of marks and filters, and then the `others`, to the spec.  Makes the batch for
+ * rows of the input, in which the others are NULL. capacity: rows of a batch.
  */
 extern void inner_add_columns(InnerEngine *inner, const ColumnSpec *others, int nothers,
 							  int capacity);
 
-/* The column of mark `set`. */
+/* Returns the column of mark `set`. */
 static inline int
 inner_mark(const InnerEngine *inner, int set)
 {
 	return inner->first_mark + set;
 }
 
-/* Sets mark `set` of a batch to these values, and the other marks and the filters to false. */
+/*
+ * Sets mark `set` of a batch to these values, and all other marks and the copies of filters to
+ * false. set -1: all marks are false.
+ */
 extern void inner_set_marks(const InnerEngine *inner, Batch *batch, int set, int8 *values);
 
 /* Adds a batch of the input to the inner engine, if some aggregate takes its rows. */

@@ -33,7 +33,7 @@
 /* ---- the inner engine -------------------------------------------------------------- */
 
 /*
- * Makes the query's spec with a column for the result of each ordered set, and opens the inner
+ * Makes the inner spec, with a column for the result of each ordered set, and opens the inner
  * engine.
  */
 static void
@@ -85,8 +85,8 @@ open_inner(OrderedSetEngine *engine, const EngineOps *ops, OpenEngine open)
 /* ---- rows in -------------------------------------------------------------------------- */
 
 /*
- * Makes the spec of the table.  Its columns are the query's keys and values.  A value has a column
- * of its own, even if it is a key or another value, too.
+ * Makes the spec `own` of the table.  Its columns are the query's keys and values.  A value has a
+ * column of its own, even if it is a key or another value, too.
  */
 static void
 make_own_spec(OrderedSetEngine *engine)
@@ -116,8 +116,8 @@ make_own_spec(OrderedSetEngine *engine)
 }
 
 /*
- * Points the batch of `own` to columns of a batch of the query.  A value is NULL in rows that do
- * not pass its filter.
+ * Points own_batch to columns of a batch of the query.  A value is NULL in rows that do not pass
+ * its filter.
  */
 static void
 set_own_batch(OrderedSetEngine *engine, const Batch *batch)
@@ -145,6 +145,10 @@ set_own_batch(OrderedSetEngine *engine, const Batch *batch)
 	}
 }
 
+/*
+ * EngineOps.add_batch: gives rows of the input to the inner engine, and gathers the values of
+ * ordered sets.
+ */
 static EngineStatus
 ordered_add_batch(Engine *base, const Batch *batch)
 {
@@ -161,7 +165,10 @@ ordered_add_batch(Engine *base, const Batch *batch)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* Gives rows with results to the inner engine.  Only keys and results have values in them. */
+/*
+ * Gives the rows with results to the inner engine, and begins the next batch.  Columns other than
+ * keys and results are NULL in it.
+ */
 static EngineStatus
 flush_results(OrderedSetEngine *engine)
 {
@@ -180,8 +187,8 @@ flush_results(OrderedSetEngine *engine)
 }
 
 /*
- * Adds a row with the results of a group.  Store v was positioned at this group, which has n values
- * there; results of other stores are NULL in this row.
+ * Adds a row with the results of a group for the inner engine.  Store v is at this group, which has
+ * n values there; results of other stores are NULL in this row. calls, keys, nulls: working memory.
  */
 static void
 add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCall *calls,
@@ -272,6 +279,7 @@ move_results(OrderedSetEngine *engine)
 	return status;
 }
 
+/* Removes all groups and values. */
 static void
 clear_groups(OrderedSetEngine *engine)
 {
@@ -281,7 +289,7 @@ clear_groups(OrderedSetEngine *engine)
 	engine->mode_chosen = false;
 }
 
-/* Fills the emptied table from the next partition; false if there is none. */
+/* Fills the emptied table and stores from the next partition; returns false if there is none. */
 static bool
 next_partition(OrderedSetEngine *engine)
 {
@@ -298,6 +306,10 @@ next_partition(OrderedSetEngine *engine)
 	return true;
 }
 
+/*
+ * EngineOps.finish: gives the results of all groups to the inner engine, partition by partition,
+ * and finishes it.
+ */
 static EngineStatus
 ordered_finish(Engine *base)
 {
@@ -324,6 +336,7 @@ ordered_finish(Engine *base)
 	return composite_status(&engine->composite, inner, inner->ops->finish(inner));
 }
 
+/* EngineOps.next_groups: returns groups of the inner engine. */
 static bool
 ordered_next_groups(Engine *base, GroupBatch *out)
 {
@@ -337,6 +350,7 @@ ordered_next_groups(Engine *base, GroupBatch *out)
 
 /* ---- reset, statistics, close -------------------------------------------------------- */
 
+/* Closes and deletes the files of all partitions. */
 static void
 close_files(OrderedSetEngine *engine)
 {
@@ -345,6 +359,7 @@ close_files(OrderedSetEngine *engine)
 	partition_close(&engine->in);
 }
 
+/* EngineOps.reset: removes all groups, values and files. */
 static void
 ordered_reset(Engine *base)
 {
@@ -357,6 +372,7 @@ ordered_reset(Engine *base)
 	composite_reset_engines(&engine->composite);
 }
 
+/* EngineOps.stats: those of the inner engine, with the memory and files of the values added. */
 static void
 ordered_stats(Engine *base, EngineStats *stats)
 {
@@ -378,6 +394,7 @@ ordered_stats(Engine *base, EngineStats *stats)
 			 spilled > 0 ? "in files" : "in memory");
 }
 
+/* EngineOps.close: closes the inner engine, and deletes all files. */
 static void
 ordered_close(Engine *base)
 {
@@ -389,6 +406,7 @@ ordered_close(Engine *base)
 	composite_close(base);
 }
 
+/* Allocates the batches, row builders and arrays for rows. */
 static void
 make_batches(OrderedSetEngine *engine)
 {

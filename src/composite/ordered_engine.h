@@ -56,13 +56,19 @@ typedef struct OrderedSetEngine
 extern Engine *ordered_engine_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env,
 								   OpenEngine open);
 
-/* Adds rows of `own`: numbers their groups, and keeps their values. */
+/*
+ * Adds a batch with the columns of `own`: sets engine->numbers to the groups of its rows, and
+ * stores their values.  Rows of groups without room in the table go to partitions.
+ */
 extern void ordered_gather(OrderedSetEngine *engine, const Batch *batch);
 /* Ends the partitions that are written; they become pending. */
 extern void ordered_finish_partitions(OrderedSetEngine *engine);
 
-/* EngineOps.export_groups and import_groups. */
+/*
+ * EngineOps.export_groups: exports the inner engine's groups, then groups and values of this one.
+ */
 extern EngineStatus ordered_export_groups(Engine *base, GroupSink *sink);
+/* EngineOps.import_groups: adds the groups and values of such an export. */
 extern EngineStatus ordered_import_groups(Engine *base, GroupSource *source);
 
 #endif /* GPUAGG_ORDERED_ENGINE_H */

@@ -19,6 +19,7 @@
 
 #include "composite/ordered_engine.h"
 
+/* Writes a record to an export. */
 static void
 write_record(GroupSink *sink, const StringInfo record)
 {
@@ -28,6 +29,10 @@ write_record(GroupSink *sink, const StringInfo record)
 	sink->write(sink, record->data, len);
 }
 
+/*
+ * Reads the next record of an export; returns false at a record length of 0.  Raises an error if
+ * the export ends early.
+ */
 static bool
 read_record(GroupSource *source, StringInfo record)
 {
@@ -45,6 +50,7 @@ read_record(GroupSource *source, StringInfo record)
 	return true;
 }
 
+/* Adds the rows that were built to the groups here, and begins the next batch. */
 static void
 flush_builder(OrderedSetEngine *engine)
 {
@@ -120,7 +126,10 @@ ordered_export_groups(Engine *base, GroupSink *sink)
 	return ENGINE_OK;
 }
 
-/* A copy of key k in a row of `own`. */
+/*
+ * Returns a copy of key k in a row of a batch with the columns of `own`, in the current memory
+ * context.
+ */
 static Datum
 copy_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
 {
@@ -133,7 +142,9 @@ copy_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
 					 own->cols[k].typlen);
 }
 
-/* Reads the groups of the export, and adds them to the table here. */
+/*
+ * Reads the groups of the export, and adds them to the table here.  Sets numbers, keys and nulls.
+ */
 static void
 import_keys(ForeignGroups *foreign, GroupSource *source)
 {
@@ -170,7 +181,10 @@ import_keys(ForeignGroups *foreign, GroupSource *source)
 	}
 }
 
-/* Adds a value that the store cannot take by group number as a row: a ValueRefused. */
+/*
+ * A ValueRejected callback (groups/value_store.h): adds a value that the store could not import as
+ * a row.
+ */
 static void
 import_value(void *arg, uint32 group, Datum value)
 {
@@ -183,7 +197,7 @@ import_value(void *arg, uint32 group, Datum value)
 		flush_builder(engine);
 }
 
-/* Reads what follows the inner engine's export. */
+/* Reads the part of an export that follows the inner engine's export: groups, values and rows. */
 static void
 import_values(OrderedSetEngine *engine, GroupSource *source)
 {

@@ -11,7 +11,10 @@
 /* Most bins of a table in TABLE_DIRECT mode: an array over the range of integer keys. */
 #define MAX_BINS (1024 * 1024)
 
-/* Makes the table an array if the keys of the first batch are integers of a narrow range. */
+/*
+ * Makes the table an array if the keys are integers, and those of the first batch have a narrow
+ * range.
+ */
 static void
 choose_table_mode(OrderedSetEngine *engine, const Batch *batch)
 {
@@ -30,7 +33,10 @@ choose_table_mode(OrderedSetEngine *engine, const Batch *batch)
 			table->keys.ranges[k].any = false;
 }
 
-/* Sets engine->numbers to the group numbers of the rows that the table has located. */
+/*
+ * Sets engine->numbers to the group numbers of the rows that the table has located; to
+ * NO_VALUE_GROUP for groups without room.
+ */
 static void
 number_groups(OrderedSetEngine *engine, int nrows)
 {

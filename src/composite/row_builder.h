@@ -29,16 +29,20 @@ typedef struct RowBuilder
  */
 extern void row_builder_init(RowBuilder *builder, const AggSpec *spec, int nwritten, int capacity);
 
-/* Empties the batch. */
+/* Empties the batch, and frees its copies of by-reference values. */
 extern void row_builder_begin(RowBuilder *builder);
 
-/* True if the batch must be used and emptied before the next row. */
+/* Returns whether the batch must be used and emptied before the next row. */
 static inline bool
 row_builder_is_full(const RowBuilder *builder)
 {
 	return builder->batch.nrows == builder->batch.capacity || builder->arena.bytes >= BATCH_BYTES;
 }
 
+/*
+ * Writes column c of a row, which must be one of the columns with a writer.  Copies by-reference
+ * values.
+ */
 static inline void
 row_builder_write(RowBuilder *builder, int c, int row, Datum value, bool isnull)
 {

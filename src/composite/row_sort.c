@@ -129,6 +129,7 @@ row_sort_batch(RowSort *sort, const Batch *batch)
 	MemoryContextReset(sort->temp);
 }
 
+/* Records the memory or files that the sort has used. */
 static void
 record_space(RowSort *sort)
 {

@@ -23,13 +23,13 @@ extern void row_sort_batch(RowSort *sort, const Batch *batch);
 /* Adds a row; values are in the order of `cols`. */
 extern void row_sort_row(RowSort *sort, const Datum *values, const bool *nulls);
 /*
- * Returns the next row of the sorted ones in *values and *nulls, valid until the next call; false
- * at the end.  After the first call no row may be added.
+ * Sets *values and *nulls to the next of the sorted rows, in the order of `cols`; they are valid
+ * until the next call.  Returns false at the end.  After the first call no row may be added.
  */
 extern bool row_sort_next(RowSort *sort, Datum **values, bool **nulls);
-/* Removes all rows. */
+/* Removes all rows, so that another sort can begin. */
 extern void row_sort_reset(RowSort *sort);
-/* Returns the bytes that the last sort used; *disk: in files. */
+/* Returns how many bytes the last sort used; sets *disk to whether they were in files. */
 extern int64 row_sort_space(const RowSort *sort, bool *disk);
 
 #endif /* GPUAGG_ROW_SORT_H */

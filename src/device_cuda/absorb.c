@@ -61,8 +61,9 @@ copy_from_other(DeviceQuery *query, const DeviceQuery *other, const void *from, 
 }
 
 /*
- * Combines states of slot s at `from`, on this device, with the query's; -1: the counts of rows.
- * from NULL: adds 1 to each count.
+ * Combines n states of slot s, which were copied to `from` on this device, with the query's states
+ * at bins[i]; bins NULL: at bin i.  s = -1 combines the row counts of groups
+ * instead; with from NULL it adds 1 to each of them.
  */
 static DeviceStatus
 combine_slot(DeviceQuery *query, int s, const void *from, const int32_t *bins, int64_t n,
@@ -94,6 +95,7 @@ combine_slot(DeviceQuery *query, int s, const void *from, const int32_t *bins, i
 
 /* ---- both have the same bins ---- */
 
+/* Returns whether every bin stands for the same key in both queries. */
 static bool
 has_same_bins(const DeviceQuery *query, const DeviceQuery *other)
 {
@@ -110,6 +112,9 @@ has_same_bins(const DeviceQuery *query, const DeviceQuery *other)
 			   query->q->nkeys * sizeof(bool)) == 0;
 }
 
+/*
+ * Combines all states of the other query with the query's own, bin by bin.  The bins are the same.
+ */
 static DeviceStatus
 combine_arrays(DeviceQuery *query, DeviceQuery *other, DeviceError *error)
 {
@@ -150,7 +155,10 @@ lay_out_groups(const WireQuery *q, WireGroups *out)
 	return at;
 }
 
-/* Copies keys and states of some groups to the query's staging memory. */
+/*
+ * Copies the keys and states of groups out->first .. out->first + out->n - 1 of the other query to
+ * the query's scratch.staging.  Sets the offsets in *out.
+ */
 static DeviceStatus
 copy_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *out, DeviceError *error)
 {
@@ -199,7 +207,10 @@ may_be_null(const DeviceQuery *other, int k)
 		other->groups.hash.table.key_bytes > (int) other->q->null_offset;
 }
 
-/* Unpacks keys to columns, in scratch.computed. */
+/*
+ * Unpacks the n packed keys in scratch.staging to columns in scratch.computed.  Sets the key
+ * columns of *rows.
+ */
 static DeviceStatus
 unpack_keys(DeviceQuery *query, const DeviceQuery *other, int64_t n, Rows *rows, DeviceError *error)
 {
@@ -247,7 +258,8 @@ locate_groups(DeviceQuery *query, const Rows *rows, DeviceError *error)
 }
 
 /*
- * Saves the bins here of the groups that were looked up last: map[bin of the other query].
+ * Saves the bins of the groups that were looked up last: map[bin in the other query] = bin in this
+ * query.
  */
 static DeviceStatus
 save_bins(DeviceQuery *query, const DeviceQuery *other, const WireGroups *groups, DeviceMemory *map,
@@ -271,6 +283,10 @@ save_bins(DeviceQuery *query, const DeviceQuery *other, const WireGroups *groups
 	return DEVICE_OK;
 }
 
+/*
+ * Adds some groups of the other query, given by first and n of *groups.  With sets, saves their
+ * bins in *map.
+ */
 static DeviceStatus
 combine_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *groups, const int64_t *key_min,
 			   const int64_t *key_max, DeviceMemory *map, DeviceError *error)
@@ -301,6 +317,7 @@ combine_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *groups, const
 	return status;
 }
 
+/* Adds all groups of the other query, a limited number at a time, to bound the staging memory. */
 static DeviceStatus
 combine_in_batches(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
 				   const int64_t *key_max, DeviceMemory *map, DeviceError *error)
@@ -321,7 +338,10 @@ combine_in_batches(DeviceQuery *query, DeviceQuery *other, const int64_t *key_mi
 
 /* ---- values of sets ---- */
 
-/* Copies n values of a set.  map: translates their bins; NULL: the bins are the same. */
+/*
+ * Adds values first .. first + n - 1 of a set of the other query to the query's set.  map has this
+ * query's bin for each bin of the other query; NULL: the bins are the same.
+ */
 static DeviceStatus
 copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64_t first, int64_t n,
 			const int32_t *map, DeviceError *error)
@@ -346,6 +366,7 @@ copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64
 	return sets_add(query, number, bins, query->scratch.computed.at, n, error);
 }
 
+/* Adds all values of one set of the other query to the query's set.  Waits for their number. */
 static DeviceStatus
 copy_set(DeviceQuery *query, const DeviceQuery *other, uint32_t number, const int32_t *map,
 		 DeviceError *error)
@@ -368,6 +389,10 @@ copy_set(DeviceQuery *query, const DeviceQuery *other, uint32_t number, const in
 
 /* ---- one other query ---- */
 
+/*
+ * Does what cuda_absorb does, without the wait.  *map is set if bins differ and there are sets; the
+ * caller frees it.
+ */
 static DeviceStatus
 absorb_groups(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
 			  const int64_t *key_max, DeviceMemory *map, DeviceError *error)

@@ -7,14 +7,14 @@
 
 #include "device_cuda/kernels.h"
 
-/* Is value i not NULL? */
+/* Returns whether value i is not NULL. */
 __device__ static inline bool
 is_valid(const DeviceColumn &c, int64_t i)
 {
 	return c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1);
 }
 
-/* Value i of a column of integers, with its sign. */
+/* Returns value i of a column of integers of up to 64 bits, with sign extension. */
 __device__ static inline int64_t
 load_integer(const DeviceColumn &c, int64_t i)
 {

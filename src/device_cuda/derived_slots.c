@@ -8,7 +8,7 @@
  */
 #include "device_cuda/device_internal.h"
 
-/* Returns whether the slot counts all rows of each group, judged by these columns. */
+/* Returns whether slot s counts all rows of each group, for rows with these columns. */
 static bool
 counts_all_rows(const WireQuery *q, const Rows *rows, int s)
 {
@@ -23,7 +23,10 @@ counts_all_rows(const WireQuery *q, const Rows *rows, int s)
 	return true;
 }
 
-/* Returns whether slot s is the key in the states of slot t, judged by these columns. */
+/*
+ * Returns whether the state of slot s (MIN or MAX) always equals the key in the state of slot t
+ * (ARGMIN or ARGMAX), for rows with these columns.
+ */
 static bool
 is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
 {
@@ -90,7 +93,7 @@ derived_slots_of_keys(const DeviceQuery *query, const Rows *rows)
 	return derived;
 }
 
-/* Copies the states of the slot from its source, which it does not depend on afterwards. */
+/* Copies slot s's states from its source.  From then on the slot is computed by itself. */
 static DeviceStatus
 store_own_states(DeviceQuery *query, int s, DeviceError *error)
 {

@@ -124,6 +124,7 @@ note_missing(WireStatus *status, int ordinal, const char *text)
 	snprintf(device->note, sizeof(device->note), "not used: %.180s", text);
 }
 
+/* Adds all GPUs that gpuagg.devices names, but CUDA did not find, to the skipped ones. */
 static void
 note_all_missing(const DeviceList *list, int count, WireStatus *status)
 {

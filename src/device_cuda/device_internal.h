@@ -318,8 +318,8 @@ extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, Dev
 /* CUDA's number of each device of the server. */
 extern int cuda_ordinals[WIRE_MAX_DEVICES];
 /*
- * Makes it the current device of this thread.  Every entry point calls this, because a thread may
- * have used another device before.
+ * Makes device `device` of the server the current one of this thread.  Every entry point
+ * calls this, because a thread may have used another device before.
  */
 extern cudaError_t cuda_select(int device);
 
@@ -376,6 +376,7 @@ extern int64_t late_capacity(int64_t capacity, int64_t used, int64_t n, double e
 extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
 /* Returns the column as the kernel library takes it. */
 extern GpuaggColumn kernel_column(const DeviceColumn *c);
+/* Returns whether some value of the column may be NULL: it has a bitmap, or is nullable. */
 extern bool may_have_nulls(const DeviceColumn *c);
 /* Returns whether key k may be NULL in these rows.  Batches have a validity bitmap only then. */
 extern bool key_has_nulls(const WireQuery *q, const Rows *rows, int k);

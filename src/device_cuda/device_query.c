@@ -67,6 +67,7 @@ cuda_query_close(DeviceQuery *query)
 	free(query);
 }
 
+/* Sets the query's KernelStatus to zeros. */
 static DeviceStatus
 clear_status(DeviceQuery *query, DeviceError *error)
 {
@@ -74,6 +75,10 @@ clear_status(DeviceQuery *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/*
+ * Gives a new query its stream, events, status and thresholds.  If it fails, the caller closes the
+ * query.
+ */
 static DeviceStatus
 init_query(DeviceQuery *query, const double *thresholds, DeviceError *error)
 {
@@ -207,7 +212,10 @@ typedef struct Pass
 	int call;         /* index of the next call in KernelStatus.call */
 } Pass;
 
-/* Makes one histogram call of a pass. */
+/*
+ * Makes one histogram call: a sizing pass only raises pass->workspace, the other pass changes
+ * states.
+ */
 static DeviceStatus
 update_histogram(DeviceQuery *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins,
 				 const Rows *rows, DeviceError *error)
@@ -231,7 +239,7 @@ update_histogram(DeviceQuery *query, Pass *pass, GpuaggHist *hist, const GpuaggB
 	return DEVICE_OK;
 }
 
-/* Makes one call for a slot of rows that form runs. */
+/* Makes the call for one slot of rows that form runs, in either pass as update_histogram does. */
 static DeviceStatus
 update_runs(DeviceQuery *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows,
 			DeviceError *error)
@@ -355,7 +363,7 @@ reduce_plain(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *erro
 	return DEVICE_OK;
 }
 
-/* Does the same for rows that form runs. */
+/* Reduces all slots with one state per group, for rows that form runs. */
 static DeviceStatus
 reduce_runs(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
@@ -430,6 +438,10 @@ reduce_binned(DeviceQuery *query, Pass *pass, const Rows *rows, int s, DeviceErr
 	return update_histogram(query, pass, &hist, &index, rows, error);
 }
 
+/*
+ * Makes all calls of a pass that reduce rows at once, that is, all but ordered slots and slots over
+ * sets.
+ */
 static DeviceStatus
 reduce_slots(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
@@ -466,7 +478,7 @@ prepare_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return sets_reserve(query, rows, error);
 }
 
-/* Reduces the rows after prepare_rows.  If there is no group, no row counts. */
+/* Reduces rows for which prepare_rows was called.  If no group exists, it has nothing to reduce. */
 static DeviceStatus
 apply_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -493,7 +505,7 @@ device_query_reduce_rows(DeviceQuery *query, const Rows *rows, bool *applied, De
 
 /* ---- rows that arrive grouped ---- */
 
-/* Packs the key of each run. */
+/* Writes the packed key of each run to groups.states.keys, for rows that arrive grouped. */
 static DeviceStatus
 make_grouped_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -509,6 +521,10 @@ make_grouped_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/*
+ * Finds the runs of equal group numbers.  Sets *n to their number, and checks that the numbers are
+ * 0 .. n - 1.
+ */
 static DeviceStatus
 number_grouped(DeviceQuery *query, const Rows *rows, int64_t *n, DeviceError *error)
 {

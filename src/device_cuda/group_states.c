@@ -49,7 +49,7 @@ init_counts(DeviceQuery *query, int64_t capacity, GroupStates *states, DeviceErr
 	return memory_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
 }
 
-/* Does what states_make does, but if it fails, some memory stays allocated. */
+/* Allocates and initializes states for states_make, which releases them if this fails. */
 static DeviceStatus
 init_states(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *states,
 			DeviceError *error)

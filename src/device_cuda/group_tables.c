@@ -40,6 +40,7 @@
 /* More direct bins than this are not used: listing the bins with rows would take too long. */
 #define MOST_DIRECT_BINS (1 << 22)
 
+/* Fails because the server has too little host memory. */
 static DeviceStatus
 out_of_memory(DeviceError *error)
 {
@@ -88,6 +89,7 @@ widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 	return wider;
 }
 
+/* Returns STRATEGY_DIRECT or STRATEGY_HASH, for keys whose ranges span `bins` bins. */
 static GpuaggStrategy
 choose_strategy(const DeviceQuery *query, double bins)
 {
@@ -217,6 +219,7 @@ table_align(size_t bytes)
 	return (bytes + TABLE_ALIGN - 1) / TABLE_ALIGN * TABLE_ALIGN;
 }
 
+/* Frees the table's memory, and clears *hash. */
 static void
 release_hash(DeviceQuery *query, HashTable *hash)
 {
@@ -314,8 +317,8 @@ make_table_and_states(DeviceQuery *query, int64_t capacity, HashTable *hash, Gro
 }
 
 /*
- * Does the same for `capacity` groups or, if there is too little memory, for fewer, but at least
- * `least`.
+ * Allocates a table and states for `capacity` groups or, if there is too little memory, for fewer,
+ * but at least for `least` groups.
  */
 static DeviceStatus
 make_table_within_memory(DeviceQuery *query, int64_t capacity, int64_t least, HashTable *hash,
@@ -400,7 +403,10 @@ grow_hash(DeviceQuery *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Waits for the last lookup in the table, and reads whether it succeeded. */
+/*
+ * Waits for the last lookup in the table.  Sets *status to its result, and *groups to the number of
+ * groups in the table.
+ */
 static DeviceStatus
 read_outcome(DeviceQuery *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status,
 			 int64_t *groups, DeviceError *error)
@@ -446,7 +452,9 @@ typedef struct OldBins
 	DeviceMemory to;   /* new bins, on the device */
 } OldBins;
 
-/* Returns the number of a direct bin of the query among the bins of wider ranges. */
+/*
+ * Returns the bin that has the keys of direct bin `bin`, after the query's ranges became `ranges`.
+ */
 static int32_t
 moved_bin(const DeviceQuery *query, const KeyRanges *ranges, int64_t bin)
 {
@@ -470,7 +478,10 @@ moved_bin(const DeviceQuery *query, const KeyRanges *ranges, int64_t bin)
 	return (int32_t) moved;
 }
 
-/* Changes to `bins` direct bins of these ranges. */
+/*
+ * Changes to FORM_DIRECT with these ranges, which have `bins` bins, and moves the old groups.
+ * Overwrites old->list with the new bins.
+ */
 static DeviceStatus
 move_to_direct(DeviceQuery *query, OldBins *old, const KeyRanges *ranges, int64_t bins,
 			   DeviceError *error)
@@ -493,7 +504,10 @@ move_to_direct(DeviceQuery *query, OldBins *old, const KeyRanges *ranges, int64_
 	return DEVICE_OK;
 }
 
-/* Inserts the old keys into a new table, which has room for them, and copies their states. */
+/*
+ * Inserts the keys of the old groups, which are in scratch.keys, into a new table with room for
+ * them, and copies their states.  Sets *ngroups to the number of groups in the table.
+ */
 static DeviceStatus
 fill_hash(DeviceQuery *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
@@ -564,6 +578,7 @@ move_to_hash(DeviceQuery *query, OldBins *old, bool null_keys, DeviceError *erro
 	return DEVICE_OK;
 }
 
+/* Returns whether some key may be NULL in these rows. */
 static bool
 has_null_keys(const WireQuery *q, const Rows *rows)
 {
@@ -609,7 +624,7 @@ leave_direct(DeviceQuery *query, const Rows *rows, OldBins *old, DeviceError *er
 	return DEVICE_OK;
 }
 
-/* Fills `old` with bins 0 .. n - 1. */
+/* Sets old->list to the bins 0 .. n - 1, for a form in which every bin is a group. */
 static DeviceStatus
 list_all(int64_t n, OldBins *old, DeviceError *error)
 {

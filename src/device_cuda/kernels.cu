@@ -19,6 +19,7 @@ grid_for(int64_t n)
 	return (int) (blocks < 4096 ? (blocks > 0 ? blocks : 1) : 4096);
 }
 
+/* Returns value i of a column, `width` bytes without sign extension. */
 __device__ static uint64_t
 load_bits(const DeviceColumn &c, int width, int64_t i)
 {
@@ -35,7 +36,7 @@ load_bits(const DeviceColumn &c, int width, int64_t i)
 	}
 }
 
-/* ORs `bits` into a 16-byte key, at a byte offset. */
+/* ORs `bits` into a 16-byte key, starting at byte `offset`. */
 __device__ static void
 or_bits_into_key(uint64_t key[2], uint64_t bits, int offset)
 {
@@ -160,6 +161,7 @@ device_take_keys(const void *states, int64_t n, int64_t *to, gpuagg_stream strea
 	return GPUAGG_CUDA_OK;
 }
 
+/* Returns value i of a column of integers or floats, as a double. */
 __device__ static double
 load_double(const DeviceColumn &c, int64_t i)
 {
@@ -230,7 +232,7 @@ load_input(const PackInput &p, int64_t i, gpuagg_f64x2 *out)
 	out->y = load_double(p.column[1], i);
 }
 
-/* LONGEST_ASC: a code, and whether it is not NULL. */
+/* For LONGEST_ASC: sets out->key to the value, and out->value to whether it is not NULL. */
 __device__ static void
 load_input(const PackInput &p, int64_t i, gpuagg_kv *out)
 {

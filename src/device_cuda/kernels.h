@@ -248,7 +248,7 @@ extern "C"
 	GpuaggCudaStatus device_list_groups(const int64_t *counts, int64_t n, int32_t *list,
 										int32_t *nlisted, void *workspace, size_t *workspace_bytes,
 										gpuagg_stream stream);
-	/* Where to find the groups within a limit. */
+	/* The input of the search for the groups within a limit. */
 	typedef struct TopGroups
 	{
 		const int64_t

@@ -86,7 +86,10 @@ begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 	return all != 0;
 }
 
-/* Returns whether the rows are in no order, so that no more heads are needed.  For whole warps. */
+/*
+ * Returns whether the first key column both ascends and descends so far, so that no more heads are
+ * needed.  All threads of a warp must call it.
+ */
 __device__ static bool
 is_disordered(const uint32_t *order)
 {
@@ -96,6 +99,7 @@ is_disordered(const uint32_t *order)
 	return (seen & HEADS_FIRST_ASCENDS) && (seen & HEADS_FIRST_DESCENDS);
 }
 
+/* Adds the HEADS_* flags that the threads of a warp have seen to *order. */
 __device__ static void
 add_order_flags(uint32_t seen, uint32_t *order)
 {
@@ -340,14 +344,12 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 
 /* ---- the groups within a limit ---- */
 
-/*
- * Whether a bin is a group (exists) and meets the conditions; its packed key, if the plan reads it.
- */
+/* What the search for the groups within a limit reads of one bin. */
 struct TopKey
 {
-	alignas(16) char bytes[WIRE_MAX_KEY_BYTES];
-	bool exists;
-	bool passes;
+	alignas(16) char bytes[WIRE_MAX_KEY_BYTES]; /* packed key, if the plan reads keys; else zeros */
+	bool exists;                                /* the bin is a group */
+	bool passes;                                /* it is, and it meets the conditions */
 
 	__device__ __forceinline__
 	TopKey(const TopGroups &top, int64_t bin)
@@ -448,8 +450,9 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 }
 
 /*
- * Finds the digit at which the groups with greater or equal digits are at least `wanted`, with
- * prefix sums over a block.
+ * Finds the greatest digit for which at least search->wanted groups have this digit or a greater
+ * one, and advances the search.  Called by a whole block, which uses prefix sums.  Clears
+ * the counts.
  */
 __device__ static void
 find_digit(const TopGroups &top, LimitSearch *search)
@@ -489,7 +492,7 @@ find_digit(const TopGroups &top, LimitSearch *search)
 		search->digits[i] = 0;
 }
 
-/* Counts one digit of word w of the tied groups. */
+/* Counts how many tied groups have each value of the next digit of word w. */
 __global__ static void
 top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search)
 {
@@ -528,7 +531,7 @@ top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSe
 	limit_search_word(search, 0);
 }
 
-/* Has a pointer to the arguments, because each thread of CUB's kernel copies the functor. */
+/* Contains a pointer to the arguments, because each thread of CUB's kernel copies the functor. */
 struct InTop
 {
 	const TopGroups *top;

@@ -27,7 +27,7 @@ static_assert(GPUAGG_HLL_MAX_RANK < 256, "registers are bytes");
 
 /* ---- rows ---- */
 
-/* A register, by its word and shift, and the rank to which a row raises it; 0: it does not. */
+/* The effect of one row: raise the register at `shift` bits in `word` to `rank`; rank 0: none. */
 struct Raise
 {
 	size_t word;
@@ -35,7 +35,7 @@ struct Raise
 	int rank;
 };
 
-/* Returns the word after its register was raised. */
+/* Returns `word` with the register of `r` raised to its rank, if the register is lower. */
 __device__ static __forceinline__ uint32_t
 raised(uint32_t word, const Raise &r)
 {
@@ -44,7 +44,10 @@ raised(uint32_t word, const Raise &r)
 	return word + ((uint32_t) (hll_max_combine(old, r.rank) - old) << r.shift);
 }
 
-/* Reads rows first, first + step and so on.  Issues all loads before the first value is used. */
+/*
+ * Sets r[j] to the effect of row first + j * step, for ITEMS rows.  Issues all loads before the
+ * first value is used.
+ */
 template <typename T>
 __device__ static __forceinline__ void
 read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Raise (&r)[ITEMS])
@@ -92,7 +95,7 @@ read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Ra
 	}
 }
 
-/* Raises registers by a thread's rows: reads all words first, then changes them. */
+/* Raises the registers of a thread's rows: reads all of their words first, then changes them. */
 template <typename T>
 __device__ static __forceinline__ void
 raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, uint32_t *registers)
@@ -222,7 +225,7 @@ grid_for(int64_t n)
 	return (int) (blocks < 4 * BLOCKS ? blocks : 4 * BLOCKS);
 }
 
-/* bins: where the groups are, no two the same place; or NULL. */
+/* Raises the registers of group bins[g] to those of sketch g at `from`.  The bins all differ. */
 __global__ static void
 __launch_bounds__(THREADS)
 	combine_kernel(const uint32_t *from, const int32_t *bins, int64_t n, uint32_t *registers)
@@ -275,11 +278,11 @@ device_widen_registers(const void *registers, const int32_t *list, int64_t n, in
 	return GPUAGG_CUDA_OK;
 }
 
-/* A thread's registers, which a byte can count. */
+/* With so many threads, a byte can count the registers that one thread reads. */
 #define COUNT_THREADS 128
 static_assert(GPUAGG_HLL_REGISTERS / COUNT_THREADS < 256, "registers of a thread");
 
-/* A block a group; each thread has counts of its own. */
+/* Counts registers by rank: one block per group, with a byte per thread and rank. */
 __global__ static void
 __launch_bounds__(COUNT_THREADS)
 	count_kernel(const uint8_t *registers, const int32_t *list, int64_t n, int32_t *counts)

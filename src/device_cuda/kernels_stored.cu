@@ -97,7 +97,7 @@ device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, ui
 
 /* ---- bitmaps ---- */
 
-/* Returns bits at .. at + 63 of a bitmap of n bits; bits outside of it are 0. */
+/* Returns the 64 bits from bit `at` on of a bitmap of n bits; bits outside of the bitmap are 0. */
 __device__ static uint64_t
 bits_at(const uint64_t *from, int64_t at, int64_t n)
 {
@@ -227,6 +227,10 @@ load_typed(const DeviceColumn &c, int64_t first, int64_t *values, int n)
 			values[threadIdx.x + j * THREADS] = (int64_t) v[j];
 }
 
+/*
+ * VECTOR_LOAD: reads rows first .. first + n - 1 of a column into registers, with the states of the
+ * rows.
+ */
 __device__ static void
 load_rows(const DeviceColumn &c, int64_t first, int64_t *values, uint8_t *states, int n)
 {
@@ -255,6 +259,7 @@ load_rows(const DeviceColumn &c, int64_t first, int64_t *values, uint8_t *states
 	}
 }
 
+/* Writes value i of an output column. */
 __device__ static void
 store_value(const ProgramOutput &out, int64_t i, int64_t value)
 {
@@ -281,6 +286,7 @@ struct RowEnd
 	bool undetermined;
 };
 
+/* Returns the outcome of a row after all instructions.  wanted: the mask includes the row. */
 __device__ static RowEnd
 end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int tile, int row,
 		bool wanted)

@@ -39,6 +39,7 @@ destroy_lane(Lane *lane)
 	free(lane);
 }
 
+/* Creates the lane's stream and events.  If it fails, the caller closes the lane. */
 static DeviceStatus
 make_lane(Lane *lane, DeviceError *error)
 {
@@ -158,6 +159,9 @@ cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int bu
 	return DEVICE_OK;
 }
 
+/*
+ * Queues the copy of `bytes` bytes at offset `at` of the arena, to the same offset on the device.
+ */
 static DeviceStatus
 copy_array(Lane *lane, size_t at, size_t bytes, DeviceError *error)
 {

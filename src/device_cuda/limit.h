@@ -105,6 +105,9 @@ limit_value(const LimitSource *source, int64_t g, const char *key, int64_t *valu
 	return 1;
 }
 
+/*
+ * Returns whether group g meets all conditions.  `key` is its packed key, if the plan reads keys.
+ */
 GPUAGG_HD int
 limit_passes(const LimitPlan *plan, int64_t g, const char *key)
 {
@@ -282,6 +285,7 @@ limit_reads_keys(const LimitPlan *plan)
 	return reads;
 }
 
+/* Returns where to find a value of each group, whose states are at slots[slot]. */
 static inline LimitSource
 limit_source(const WireQuery *q, const WireValue *value, const void *const *slots)
 {

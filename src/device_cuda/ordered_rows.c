@@ -40,6 +40,7 @@ struct OrderedRows
 
 /* ---- keeping rows ---- */
 
+/* Adds an array with `width` bytes per row, still without memory.  Returns its index. */
 static int
 add_array(OrderedRows *rows, size_t width)
 {
@@ -47,6 +48,9 @@ add_array(OrderedRows *rows, size_t width)
 	return rows->narrays++;
 }
 
+/*
+ * Makes an empty OrderedRows with the arrays that the query needs.  Returns NULL if malloc fails.
+ */
 static OrderedRows *
 make_ordered_rows(const WireQuery *q)
 {
@@ -98,6 +102,7 @@ row_at(const OrderedRows *rows, int array, int64_t i)
 	return (char *) rows->array[array].at + i * rows->width[array];
 }
 
+/* Appends the inputs and the marks of new rows for one slot. */
 static DeviceStatus
 keep_inputs(DeviceQuery *query, const Rows *in, KeptSlot *kept, DeviceError *error)
 {
@@ -188,6 +193,7 @@ typedef struct SortScratch
 	DeviceMemory heads; /* bin of each segment */
 } SortScratch;
 
+/* Waits for queued work, and reads the two numbers in scratch->counts. */
 static DeviceStatus
 read_counts(DeviceQuery *query, SortScratch *scratch, int64_t *counts, DeviceError *error)
 {
@@ -217,6 +223,7 @@ make_sort_word(DeviceQuery *query, SortScratch *scratch, int array, GpuaggValueT
 	return DEVICE_OK;
 }
 
+/* Sets scratch->permutation to the row numbers, sorted by bin and then by the order keys. */
 static DeviceStatus
 sort_ordered_rows(DeviceQuery *query, SortScratch *scratch, DeviceError *error)
 {
@@ -286,6 +293,7 @@ find_segments(DeviceQuery *query, SortScratch *scratch, const int64_t *rows_in_o
 	return DEVICE_OK;
 }
 
+/* Reduces one slot's rows by bin in their sorted order, and stores the states in the groups. */
 static DeviceStatus
 reduce_slot(DeviceQuery *query, SortScratch *scratch, const KeptSlot *slot, DeviceError *error)
 {
@@ -313,6 +321,7 @@ reduce_slot(DeviceQuery *query, SortScratch *scratch, const KeptSlot *slot, Devi
 	return DEVICE_OK;
 }
 
+/* Sorts the kept rows and reduces all ordered slots.  Adds the time to kernel_ms. */
 static DeviceStatus
 reduce_rows(DeviceQuery *query, SortScratch *scratch, DeviceError *error)
 {

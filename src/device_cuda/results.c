@@ -130,7 +130,10 @@ group_keys(const DeviceQuery *query)
 	return keys;
 }
 
-/* Queues the listing of the groups within the limit. */
+/*
+ * Queues kernels that list the groups within the limit, among n bins, in result.top.
+ * DEVICE_NO_MEMORY: there is no room for the list.
+ */
 static DeviceStatus
 list_top(DeviceQuery *query, const WireLimit *limit, int64_t n, DeviceError *error)
 {
@@ -212,7 +215,10 @@ staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool on_device)
 	return on_device ? slot_state_bytes(q, s) : wire_slot_bytes(&q->slots[s], out->ranks);
 }
 
-/* Converts sketches for the client: those of n groups of the list, or n from out->first on. */
+/*
+ * Queues the conversion of a slot's sketches to the client's form, at `to` on the device: for the
+ * out->n groups in the list; list NULL: for groups out->first .. out->first + out->n - 1.
+ */
 static DeviceStatus
 read_sketches(DeviceQuery *query, int s, const int32_t *list, const WireGroups *out, void *to,
 			  DeviceError *error)
@@ -267,7 +273,10 @@ fetch_listed(DeviceQuery *query, const WireGroups *out, char *base, DeviceError 
 	return DEVICE_OK;
 }
 
-/* Fetches one sketch; the host converts it for the client. */
+/*
+ * Copies the sketch of one bin to the host, and converts it there to the client's form, at `to`.
+ * Needs no device memory.
+ */
 static DeviceStatus
 fetch_sketch(DeviceQuery *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceError *error)
 {
@@ -326,6 +335,7 @@ fetch_one_by_one(DeviceQuery *query, const WireGroups *out, const int32_t *bins,
 	return DEVICE_OK;
 }
 
+/* Fetches listed groups when there is no device memory to stage them. */
 static DeviceStatus
 fetch_without_memory(DeviceQuery *query, const WireGroups *out, char *base, DeviceError *error)
 {

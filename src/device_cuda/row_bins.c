@@ -18,7 +18,10 @@ reserve_bins(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return memory_reserve(query, &query->scratch.bins, bytes, error);
 }
 
-/* Returns the packed keys, if a key column has the same layout as the table's keys; else NULL. */
+/*
+ * Returns the values of the only key column, if they can serve as packed keys without a copy.
+ * Returns NULL if the keys must be packed.
+ */
 static const void *
 keys_in_place(const DeviceQuery *query, const Rows *rows)
 {
@@ -30,6 +33,7 @@ keys_in_place(const DeviceQuery *query, const Rows *rows)
 		NULL;
 }
 
+/* Writes the packed keys of the rows to scratch.keys. */
 static DeviceStatus
 pack_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -75,6 +79,7 @@ locate_sorted(DeviceQuery *query, const Rows *rows, int64_t n, DeviceError *erro
 	return DEVICE_OK;
 }
 
+/* FORM_HASH: looks up the keys of the rows, and inserts new ones.  The bins are in scratch.bins. */
 static DeviceStatus
 locate_hash(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -136,6 +141,7 @@ groups_make_bins(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* FORM_DIRECT: computes the bins from the keys, unless histograms can read the keys themselves. */
 static DeviceStatus
 locate_direct(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {

@@ -17,6 +17,7 @@
 
 /* ---- keeping values ---- */
 
+/* Allocates and initializes the set's counts, unless they exist. */
 static DeviceStatus
 start_set(DeviceQuery *query, SetValues *set, DeviceError *error)
 {
@@ -95,6 +96,7 @@ sets_add(DeviceQuery *query, uint32_t number, const int32_t *bins, const int64_t
 	return DEVICE_OK;
 }
 
+/* Frees the set's arrays, and clears *set. */
 static void
 release_set(DeviceQuery *query, SetValues *set)
 {
@@ -122,7 +124,7 @@ bits_that_differ(int64_t min, int64_t max)
 	return differ == 0 ? 0 : 64 - __builtin_clzll(differ);
 }
 
-/* Sorts the pairs once, by value or by bin. */
+/* Sorts the pairs by value or by bin, comparing the lowest `bits` bits.  May swap the pointers. */
 static DeviceStatus
 sort_values(DeviceQuery *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 			int bits, DeviceError *error)
@@ -148,6 +150,10 @@ swap_memory(DeviceMemory *a, DeviceMemory *b)
 	*b = swap;
 }
 
+/*
+ * Sorts the values of a set by bin and value, and sets set->n.  Uses and may exchange the memory in
+ * `spare`.
+ */
 static DeviceStatus
 sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[2],
 		 DeviceError *error)
@@ -243,6 +249,7 @@ reduce_set(DeviceQuery *query, uint32_t number, int64_t nbins, DeviceMemory *dis
 	return DEVICE_OK;
 }
 
+/* Sorts and reduces all sets.  The caller releases `spare`, also after a failure. */
 static DeviceStatus
 finish_sets(DeviceQuery *query, DeviceMemory spare[3], DeviceError *error)
 {

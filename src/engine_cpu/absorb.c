@@ -61,6 +61,7 @@
 
 /* ---- strategy ----------------------------------------------------------- */
 
+/* Returns whether there are keys, and all are integers. */
 static bool
 keys_are_integer(const AggSpec *spec)
 {
@@ -91,9 +92,9 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 }
 
 /*
- * Estimates the number of groups if d of n rows were distinct. Solves d = g * (1 - exp(-n / g)),
- * which assumes that all groups are equally frequent. About ten steps are enough for an estimate;
- * each rescan takes them, perhaps for few rows.
+ * Returns the estimated number of all groups, g, if the first n rows had d distinct keys. Solves
+ * d = g * (1 - exp(-n / g)), which assumes that all groups are equally frequent. The solution is
+ * inexact, because each rescan computes it, perhaps for few rows.
  */
 static double
 extrapolate_groups(double d, double n)
@@ -146,7 +147,7 @@ most_bits(const CpuEngine *engine, double groups)
 	return (uint64) Min(Min(bits, engine->env.mem_limit * 0.75 * 8), PG_UINT32_MAX);
 }
 
-/* Records for EXPLAIN that groups are bits. */
+/* Records for EXPLAIN that groups are bits, how many bits, and their memory. */
 static void
 record_bits_choice(CpuEngine *engine)
 {
@@ -156,8 +157,8 @@ record_bits_choice(CpuEngine *engine)
 }
 
 /*
- * Decides after the first batch, whose rows alone are in the table, whether groups become bits;
- * moves them there if so.
+ * Decides whether groups become bits, and moves them there if so; returns the decision. Called
+ * after the first batch. `groups`: the number of groups that is expected.
  */
 static bool
 start_bits(CpuEngine *engine, const Batch *batch, double groups)
@@ -218,7 +219,10 @@ cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
 	return group_bits_add(engine->bits, batch);
 }
 
-/* Chooses the strategy again after the first batch, by its keys. */
+/*
+ * Chooses the strategy again after the first batch, by its keys, and changes the table accordingly.
+ * May also move the groups to bits.
+ */
 static void
 choose_from_data(CpuEngine *engine, const Batch *batch)
 {
@@ -322,7 +326,7 @@ cpu_partitions(CpuEngine *engine)
 	return engine->out;
 }
 
-/* Writes a row of a batch to its partition. */
+/* Writes row i of a batch to the partition that the hash of its keys selects. */
 static void
 spill_row(CpuEngine *engine, const Batch *batch, int i)
 {
@@ -445,7 +449,10 @@ range_of_bitmap(uint64 *bits, int from, int n)
 	return range;
 }
 
-/* Returns n rows of a batch as a batch. *cols has room for its columns. */
+/*
+ * Returns the rows from .. from + n - 1 as a batch. It shares the memory of *batch, except for
+ * bitmaps, which free_batch_range frees. The array `cols` receives its columns.
+ */
 static Batch
 batch_range(const Batch *batch, Column *cols, int from, int n)
 {
@@ -469,7 +476,7 @@ batch_range(const Batch *batch, Column *cols, int from, int n)
 	return range;
 }
 
-/* Frees the bitmaps that batch_range has allocated. */
+/* Frees the bitmaps that batch_range has allocated for a range that begins at row `from`. */
 static void
 free_batch_range(const Batch *range, int from)
 {
@@ -505,8 +512,8 @@ reduce_located_rows(CpuEngine *engine, Batch *batch, uint32 known)
 }
 
 /*
- * Absorbs a batch, or only its first rows, after which the table accepts no new groups. Returns how
- * many rows.
+ * Adds the rows of a batch to the table, or to partitions if they have no room. May take only the
+ * first rows; the table accepts no new groups then. Returns how many rows it took.
  */
 static int
 absorb_range(CpuEngine *engine, Batch *batch)
@@ -550,7 +557,7 @@ cpu_fallback_rows(const CpuEngine *engine)
 	return (int) Max(Min(rows, MAX_RANGE), FALLBACK_ROWS) / 64 * 64;
 }
 
-/* Returns how many rows are absorbed at a time. */
+/* Returns how many rows cpu_absorb should take at a time. */
 static int
 rows_at_a_time(const CpuEngine *engine)
 {

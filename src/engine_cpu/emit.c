@@ -29,7 +29,7 @@ allocate_output(CpuEngine *engine)
 	MemoryContextSwitchTo(old);
 }
 
-/* Copies slot s of n groups to engine->groups. */
+/* Copies the states of slot s in the groups from .. from + n - 1 to engine->groups. */
 static void
 copy_states(CpuEngine *engine, int s, uint32 from, int n)
 {

@@ -19,6 +19,7 @@
 
 /* ---- rows in ------------------------------------------------------------ */
 
+/* Tells the feed which columns of its batch may be narrow. */
 static void
 cpu_bind_buffers(Engine *base, Batch *batch)
 {
@@ -28,6 +29,10 @@ cpu_bind_buffers(Engine *base, Batch *batch)
 		batch->cols[c].takes_narrow = slots_take_narrow(spec, c);
 }
 
+/*
+ * Adds rows. For grouped input, drops the complete groups, and reduces only the next rows of the
+ * batch (cpu_reduce_segments); the rest of the batch is reduced while groups are returned.
+ */
 static EngineStatus
 cpu_add_batch(Engine *base, const Batch *batch)
 {
@@ -61,6 +66,7 @@ start_returning_groups(CpuEngine *engine)
 	engine->emit_end = engine->table->ngroups;
 }
 
+/* Ends the input: all groups are complete. Without keys there is a group even for no rows. */
 static EngineStatus
 cpu_finish(Engine *base)
 {
@@ -116,6 +122,11 @@ load_next_partition(CpuEngine *engine)
 	return true;
 }
 
+/*
+ * Returns the next complete groups in *out; false if there are none yet, or no more. At the end
+ * they come from the bits or the table, then from one partition after the other. For grouped input
+ * it also reduces the next rows of the batch.
+ */
 static bool
 cpu_next_groups(Engine *base, GroupBatch *out)
 {
@@ -156,7 +167,8 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 }
 
 /*
- * Writes engine->groups to the sink: groups of the table from number `from` on, or those of bits.
+ * Writes the groups in engine->groups to the sink, as records. They are the groups of the table
+ * from number `from` on, or groups of the bits.
  */
 static void
 write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
@@ -197,7 +209,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	CpuEngine *engine = (CpuEngine *) base;
 	GroupTable *table = engine->table;
 
-	/* the hash that decides on a group's part is that of a table row */
+	/* a group's part is chosen by a hash of its table row, which groups in bits do not have */
 	if (sink->group && engine->bits)
 		cpu_leave_bits(engine, "groups are exchanged");
 	engine->finished = true;
@@ -275,6 +287,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	return &engine->base;
 }
 
+/* Forgets all rows and groups, and chooses the strategy again by the planner's estimates. */
 static void
 cpu_reset(Engine *base)
 {
@@ -309,7 +322,7 @@ groups_found(const CpuEngine *engine)
 	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
-/* Describes the strategy with its parameters, and why it was chosen. */
+/* Writes the strategy, its parameters and the reason for it to `text`, for EXPLAIN. */
 static void
 describe_strategy(const CpuEngine *engine, char *text, size_t size)
 {
@@ -351,7 +364,10 @@ cpu_stats(Engine *base, EngineStats *stats)
 		describe_strategy(engine, stats->strategy, sizeof(stats->strategy));
 }
 
-/* Empties the engine for the groups of a part; keeps errors, and counts for EXPLAIN. */
+/*
+ * Empties the engine, so that it can merge the groups of one part of an exchange (engine.h). Keeps
+ * errors, and counts for EXPLAIN.
+ */
 static void
 cpu_begin_part(Engine *base, uint32 groups)
 {
@@ -387,6 +403,7 @@ cpu_close(Engine *base)
 	MemoryContextDelete(engine->cxt);
 }
 
+/* Returns the cost of reducing all rows: fallback aggregates, keys, slots, sorts and spilling. */
 static Cost
 cpu_cost(const EngineWork *work)
 {

@@ -12,14 +12,14 @@
 extern const EngineOps engine_cpu_ops;
 
 /*
- * Combines groups with those of a CPU engine. Transition values of type internal must be
+ * Combines these groups with the groups of a CPU engine. Transition values of type internal must be
  * serialized. May be called before, between and after add_batch.
  */
 extern void cpu_merge_groups(Engine *cpu, const GroupBatch *groups);
 
 /*
- * Does the same with groups as next_groups returns them: transition values of type internal are in
- * memory, and stay the property of the other engine.
+ * Combines these groups with the groups of a CPU engine. They come from another engine's
+ * next_groups: transition values of type internal are in memory, and belong to that engine.
  */
 extern void cpu_combine_groups(Engine *cpu, const GroupBatch *groups);
 

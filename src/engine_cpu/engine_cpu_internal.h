@@ -54,16 +54,16 @@ extern const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS];
 extern int loop_rows(MonoidId id, char *base, const uint32 *at, const void *input, int n);
 
 /*
- * Does the same for runs of rows of one group: steps the state at base + 4 * at[r] by the inputs
- * start[r] .. start[r + 1] - 1. Skips runs whose at[r] is NO_GROUP.
+ * Steps the state at base + 4 * at[r] by the inputs start[r] .. start[r + 1] - 1, for r < nruns: a
+ * run of rows of one group. Skips runs whose at[r] is NO_GROUP. Returns error bits.
  */
 extern int loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
 					 const void *input);
 
 /*
- * Returns whether n doubles are all overflow-safe: finite and less than about 2^257. The squares of
- * as many as there can be do not overflow. What they add to a sum that is about to overflow is less
- * than its last digit.
+ * Returns whether n doubles are all overflow-safe: finite, with absolute values below about 2^257.
+ * The sum of the squares of such values does not overflow, however many rows there are. And what
+ * they add to a sum that is about to overflow is less than its last digit.
  */
 extern bool loop_all_overflow_safe(const double *x, int n);
 
@@ -137,7 +137,10 @@ extern bool slots_take_narrow(const AggSpec *spec, int c);
 /* Reduces a batch whose rows are located in *table; returns error bits. */
 extern int slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
 
-/* To be called before states from elsewhere are combined with the table's. */
+/*
+ * Completes the states of all groups, and keeps them complete from now on. To be called before
+ * states of another table are combined with the states of this one.
+ */
 extern void slots_combine(SlotWork *work, GroupTable *table);
 
 /*
@@ -146,7 +149,7 @@ extern void slots_combine(SlotWork *work, GroupTable *table);
  */
 extern void slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint32 end);
 
-/* To be called when the table has been emptied. */
+/* Allows incomplete states again; to be called when the table has been emptied. */
 extern void slots_reset(SlotWork *work);
 
 /* ---- fallback aggregates ------------------------------------------------- */
@@ -154,6 +157,7 @@ extern void slots_reset(SlotWork *work);
 typedef struct FallbackWork FallbackWork;
 
 extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit);
+/* Sets the initial states of a new table row; a callback for GroupTable.init_row. */
 extern void fallbacks_init_row(void *arg, char *row);
 /*
  * Advances the states of the rows' groups. The first `known` groups existed before these rows were
@@ -162,16 +166,22 @@ extern void fallbacks_init_row(void *arg, char *row);
  */
 extern int fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch,
 							 uint32 known, size_t limit);
+/* Combines a fallback aggregate's state in a table row with another state of it. */
 extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback,
 							  Datum value, bool isnull);
-/* Both may return temporary memory, which fallbacks_end_temp frees. */
+/*
+ * Convert a state of type internal to bytes, and back. Both may return temporary memory, which
+ * fallbacks_end_temp frees.
+ */
 extern Datum fallbacks_serialize(FallbackWork *work, int fallback, Datum value);
 extern Datum fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes);
+/* Returns whether all states can be written to files and combined later. */
 extern bool fallbacks_spillable(const AggSpec *spec);
+/* Returns the bytes of all states. */
 extern size_t fallbacks_memory(const FallbackWork *work);
 /*
- * Like fallbacks_memory, but without memory contexts that states have of their own. It takes
- * constant time.
+ * Returns the bytes of all states, but without memory contexts that states have of their own. It
+ * takes constant time.
  */
 extern size_t fallbacks_held(const FallbackWork *work);
 /* Grouped input: frees the states of all groups but the last, which is about to become row 0. */
@@ -286,12 +296,13 @@ extern int cpu_fallback_rows(const CpuEngine *engine);
 /* Returns whether rows go to partitions without a lookup in the table. */
 extern bool cpu_bypasses_table(const CpuEngine *engine);
 /*
- * Replaces group_table_locate in that case: no row has a group, and the hashes of Datum keys are
- * set.
+ * Takes the place of group_table_locate if cpu_bypasses_table(): sets at[] to NO_GROUP for all
+ * rows, and computes the hashes of Datum keys, by which rows are partitioned.
  */
 extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
 /*
- * Grouped input: reduces the next rows of engine->batch. All groups but the last are complete then.
+ * Grouped input: reduces the next rows of engine->batch, and sets emit_pos and emit_end to the
+ * complete groups. These are all but the last one, or all if engine->closed.
  */
 extern void cpu_reduce_segments(CpuEngine *engine);
 /* Grouped input: forgets the complete groups. Keeps the last one unless it is complete, too. */
@@ -305,23 +316,29 @@ extern void cpu_carry_segment(CpuEngine *engine);
 /* Flag in the length of an exported group: it is a row of a table, not a record. */
 #define EXCHANGED_ROW ((uint32) 1 << 31)
 
-/* Returns whether groups are exported as rows of the table: these have no references. */
+/*
+ * Returns whether groups are exported as rows of the table, not as records. That needs rows that
+ * are small, and have neither pointers nor dictionary codes.
+ */
 extern bool cpu_exchanges_rows(const CpuEngine *engine);
-/* Writes all groups of the table, as rows. */
+/* Writes all groups of the table to the sink, each as a length and its row. */
 extern void cpu_write_rows(CpuEngine *engine, GroupSink *sink);
 /*
- * Puts all groups of the table into memory of the sink, as rows ordered by part. Returns false if
- * there is no such memory, or it would exceed mem_limit together with the table.
+ * Puts all groups of the table into memory of the sink, as rows ordered by partition. Returns false
+ * if there is no such memory, or it would exceed mem_limit together with the table.
  */
 extern bool cpu_share_rows(CpuEngine *engine, GroupSink *sink);
-/* Combines n rows of another participant's table with this one's. `rows` is a multiple of 16. */
+/*
+ * Combines n rows of another participant's table with the groups of this one. The address `rows` is
+ * a multiple of 16.
+ */
 extern void cpu_merge_rows(CpuEngine *engine, const char *rows, int n);
 
 /* ---- merge.c ------------------------------------------------------------ */
 
 extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
 extern EngineStatus cpu_import_rows(Engine *base, const char *rows, uint32 n);
-/* Merges the groups of a partition's file. */
+/* Reads the groups in a partition's file, and combines them with the table's. */
 extern void cpu_read_groups(CpuEngine *engine, BufFile *file);
 
 #endif /* GPUAGG_ENGINE_CPU_INTERNAL_H */

@@ -63,7 +63,7 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-/* Finds the part of each group, and counts the groups of each part. */
+/* Sets part[group] to the partition of a group (group_part), and counts[part] to its groups. */
 static void
 count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
 {
@@ -80,8 +80,9 @@ count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32
 }
 
 /*
- * Returns whether rows of this size are written past the caches. Other participants read them much
- * later, and whole cache lines need not be read before they are written.
+ * Returns whether rows of this size are written with stores that bypass the caches. Other
+ * participants read them much later, and whole cache lines need not be read before they are
+ * written.
  */
 static inline bool
 streams_rows(size_t size)
@@ -112,7 +113,7 @@ map_pages(char *start, size_t size)
 #endif
 }
 
-/* Copies a row past the caches. */
+/* Copies a row with stores that bypass the caches; `size` is a multiple of 16. */
 static inline void
 stream_row(char *to, const char *row, size_t size)
 {
@@ -131,7 +132,10 @@ end_streams(void)
 #endif
 }
 
-/* Copies all groups, with completed states, to the ends of their parts. */
+/*
+ * Copies the rows of all groups, with completed states, to the memory of their parts. ends[part] is
+ * where the next row goes; it is advanced.
+ */
 static void
 scatter_rows(CpuEngine *engine, const uint16 *part, char **ends)
 {
@@ -196,7 +200,7 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	return to != NULL;
 }
 
-/* Writes a row that has no room in the table to the partitions, as a record. */
+/* Writes another participant's row, which has no room in the table, to a partition as a record. */
 static void
 spill_foreign_row(CpuEngine *engine, char *row)
 {

@@ -63,6 +63,7 @@ struct FallbackWork
 	FallbackCall *calls;
 };
 
+/* Returns the call info for a function, which finds work->aggstate in it, as in nodeAgg.c. */
 static FunctionCallInfo
 prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collation)
 {
@@ -74,8 +75,8 @@ prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collat
 }
 
 /*
- * Creates a context for states, in the current memory context. Its blocks are small compared to the
- * memory limit, as in core, so that allocated memory is close to what states need.
+ * Creates an ExprContext for states, in the current memory context. Its memory blocks are small
+ * compared to the limit, as in core, so that allocated memory is close to what states need.
  */
 static ExprContext *
 create_states_context(size_t mem_limit)
@@ -147,7 +148,7 @@ fallbacks_init_row(void *arg, char *row)
 		init_state(&table->spec->fallbacks[o], &states[o]);
 }
 
-/* Returns the context that has the states of the row at `at`. */
+/* Returns the ExprContext in whose memory the states of the table row at offset `at` are. */
 static ExprContext *
 states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 {
@@ -160,7 +161,10 @@ states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 	return work->states;
 }
 
-/* Copies a new by-reference transition value to the context of states, and frees the old one. */
+/*
+ * Copies a new by-reference transition value to `cxt`, unless it is there as an expanded object,
+ * and frees the old value of *state. Returns the copy.
+ */
 static Datum
 replace_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull,
 			  const FallbackState *state)
@@ -241,8 +245,8 @@ advance_state(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *s
 }
 
 /*
- * Returns an argument of a row that counts: a Datum, or an unrepresentable numeric if
- * unrepresentable_only.
+ * Returns the argument in row i of a column, which is not NULL. A column of decimals has arguments
+ * only in rows with unrepresentable numerics.
  */
 static Datum
 row_argument(const Column *col, int i)
@@ -250,7 +254,10 @@ row_argument(const Column *col, int i)
 	return col->type == COLUMN_DATUM ? ((Datum *) col->values)[i] : col->unrepresentable_values[i];
 }
 
-/* Returns whether row i counts for the aggregate. */
+/*
+ * Returns whether row i counts for the aggregate: it passes the filter, and with
+ * unrepresentable_only its argument is an unrepresentable numeric.
+ */
 static inline bool
 row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
 {
@@ -307,7 +314,7 @@ was_seen(SeenValues *seen, uint32 at, uint32 number)
 
 StaticAssertDecl(SEEN_ENTRIES == 1 << (64 - 50), "places are the upper bits of a product");
 
-/* Prepares the calls for a batch. */
+/* Sets the members of all calls that are valid for one batch. */
 static void
 begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 {
@@ -325,7 +332,10 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 	}
 }
 
-/* Advances the state of the group of batch row i. */
+/*
+ * Advances the state of fallback aggregate o, in the group of batch row i, by that row. Does
+ * nothing if the row has no group or does not count.
+ */
 static inline void
 advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call,
 				  const Column *first, GroupTable *table, const Batch *batch, int i)
@@ -455,8 +465,8 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 }
 
 /*
- * Calls a function of the fallback aggregate; the result is in temporary memory
- * (fallbacks_end_temp).
+ * Calls a function of a fallback aggregate, whose arguments are set. Returns its result, which is
+ * in temporary memory until fallbacks_end_temp.
  */
 static Datum
 call_in_temp_memory(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
@@ -531,7 +541,10 @@ fallbacks_memory(const FallbackWork *work)
 		MemoryContextMemAllocated(work->carry[1]->ecxt_per_tuple_memory, true);
 }
 
-/* Prepares for group_table_carry_last: the last of several rows becomes row 0. */
+/*
+ * Called before group_table_carry_last makes the last of several rows row 0: frees the states of
+ * all other rows.
+ */
 void
 fallbacks_carry_last(FallbackWork *work)
 {
@@ -554,7 +567,7 @@ fallbacks_reset(FallbackWork *work)
 	ReScanExprContext(work->temp);
 }
 
-/* Also calls the shutdown callbacks that transition functions have registered. */
+/* Frees all states, and calls the shutdown callbacks that transition functions have registered. */
 void
 fallbacks_end(FallbackWork *work)
 {

@@ -242,7 +242,7 @@ loop_all_overflow_safe(const double *x, int n)
 	return (any >> 62 & 1) == 0;
 }
 
-/* Adds x[0] .. x[n-1] to a sum, one after the other. */
+/* Returns the sum plus x[0] .. x[n-1], added one after the other. */
 static double
 add_doubles(double sum, const double *x, int n)
 {

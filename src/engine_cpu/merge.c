@@ -41,7 +41,7 @@ make_key_batch(CpuEngine *engine)
 	MemoryContextSwitchTo(old);
 }
 
-/* Writes a key's SQL value to its column, in which integers and floats have their own width. */
+/* Writes a key's SQL value to row i of its column, in which values are as wide as their type. */
 static inline void
 store_key(const Column *col, int i, Datum value)
 {
@@ -115,7 +115,10 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, boo
 	}
 }
 
-/* Writes group g to engine->record; `live` is as in combine_group. */
+/*
+ * Writes group g to engine->record. `live`: transition values of type internal are in memory, and
+ * are serialized.
+ */
 static void
 write_group_record(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 {
@@ -147,8 +150,8 @@ spill_group(CpuEngine *engine, const GroupBatch *groups, int g, int i, bool live
 }
 
 /*
- * Combines groups, beginning with number `from`, whose keys were located. The first `known` groups
- * of the table existed before.
+ * Combines the groups whose keys are in engine->keys and were located, beginning with number
+ * `from`. The first `known` groups of the table existed before. Groups without room are spilled.
  */
 static void
 combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 known, bool live)
@@ -179,7 +182,10 @@ combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 kn
 	}
 }
 
-/* Combines groups with the table's; `live` is as in combine_group. */
+/*
+ * Combines groups with the groups of the table. Groups without room go to partitions. `live`:
+ * transition values of type internal are in memory, not serialized.
+ */
 static void
 merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 {
@@ -237,7 +243,7 @@ cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed)
 	engine->emit_end = engine->table->ngroups - !closed;
 }
 
-/* Merges the groups that the reader has read. */
+/* Combines the groups that the reader has read with the table's, and clears the reader. */
 static void
 merge_reader_groups(CpuEngine *engine, GroupReader *reader)
 {
@@ -246,7 +252,8 @@ merge_reader_groups(CpuEngine *engine, GroupReader *reader)
 }
 
 /*
- * Reads one more row of another participant's table; merges the rows when there are EXCHANGE_ROWS.
+ * Reads one row of another participant's table into engine->imported, which has *nrows rows. Merges
+ * them when there are EXCHANGE_ROWS, and sets *nrows to 0.
  */
 static void
 read_exchanged_row(CpuEngine *engine, GroupSource *source, int *nrows)

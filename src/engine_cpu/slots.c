@@ -81,8 +81,8 @@ struct SlotWork
 #define MAX_SUM64_BOUND 4e18
 
 /*
- * Among slots that count rows, the one with the highest rank becomes the counting slot. 0: it does
- * not count, or not all rows.
+ * Returns a slot's rank as a candidate for the counting slot: the highest one wins. 0: the slot
+ * does not count rows, or not all of them.
  */
 static int
 count_rank(const SlotSpec *slot)
@@ -188,7 +188,10 @@ slots_create(const AggSpec *spec, int batch_rows)
 	case COLUMN_##NAME: \
 		CODES_OF(value_t);
 
-/* Converts a column to a scalar input type. If `rows` is NULL, converts the first n rows. */
+/*
+ * Writes the values of n rows of a column to out[], converted to a scalar input type: of the rows
+ * rows[0 .. n - 1], or of the first n rows if `rows` is NULL.
+ */
 static void
 convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, void *out)
 {
@@ -262,7 +265,10 @@ column_has_kind(ColumnType type, InputKind kind)
 	}
 }
 
-/* Returns all rows of a column in the monoid's input type. */
+/*
+ * Returns the values of all rows of column c in this input type. The array is the column's own, or
+ * a converted copy that stays valid for the batch.
+ */
 static const void *
 dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
 {
@@ -281,7 +287,10 @@ dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
 	return w->values;
 }
 
-/* Makes pairs of doubles of two columns. */
+/*
+ * Fills work->input with pairs of doubles from two columns: of the n rows in `rows`, or of the
+ * first n rows if that is NULL.
+ */
 static void
 pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
 {
@@ -298,7 +307,6 @@ pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *
 	}
 }
 
-/* Makes pairs of keys and values. -0 is changed to 0 in keys, but not in values. */
 #define PAIR_CODES(VALUE_T, CODE) \
 	for (int i = 0; i < n; i++) \
 	{ \
@@ -307,6 +315,11 @@ pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *
 		out[i].value = CODE(((const VALUE_T *) values)[row]); \
 	}
 
+/*
+ * Fills work->input with pairs of codes for monoids that compare keys: a key from the first column,
+ * a value from the second one. -0 is changed to 0 in keys, but not in values. Rows are as in
+ * pair_doubles.
+ */
 static void
 pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
 {
@@ -329,7 +342,8 @@ pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *ro
 }
 
 /*
- * Makes pairs of a column's codes and whether there is a value, for monoids in which NULLs count.
+ * Fills work->input with pairs of a code and a flag, for monoids in which NULLs count. The flag is
+ * 0 if the value of column c is NULL. Rows are as in pair_doubles.
  */
 static void
 pair_codes_with_presence(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int n)
@@ -347,7 +361,10 @@ pair_codes_with_presence(SlotWork *work, const Batch *batch, int c, const uint32
 	}
 }
 
-/* Copies booleans; NULL becomes false. */
+/*
+ * Fills work->input with booleans, in which NULL is false: of the n rows in `rows`, or of the first
+ * n rows if that is NULL.
+ */
 static void
 copy_present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
 {
@@ -391,7 +408,7 @@ slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint3
 
 /* ---- selections --------------------------------------------------------- */
 
-/* Clears the bits of rows without a value. */
+/* Clears the bits of rows in which the column is NULL or unrepresentable (batch.h). */
 static void
 mask_column(uint64 *mask, const Column *col, int words)
 {
@@ -423,7 +440,7 @@ mask_filter(uint64 *mask, const Column *col, int nrows)
 			mask[w] &= col->validity[w];
 }
 
-/* Lists the numbers of the bits that are set. */
+/* Fills rows[] with the numbers of the bits that are set, below nrows; returns how many. */
 static int
 rows_of_mask(const uint64 *mask, int nrows, uint32 *rows)
 {
@@ -458,7 +475,7 @@ all_rows_count(const SlotSpec *slot, const GroupTable *table, const Batch *batch
 	return true;
 }
 
-/* Selects the rows that count for the slot, unless they are selected already. */
+/* Sets selected[] and nselected to the rows that count for the slot, unless they are set. */
 static void
 select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 {
@@ -488,7 +505,7 @@ select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const
 
 /* ---- bins --------------------------------------------------------------- */
 
-/* Sets work->at to the registers of the hashes, and work->input to their ranks. */
+/* For BIN_HLL: sets work->at to the registers of n rows' hashes, and work->input to their ranks. */
 static void
 find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
 {
@@ -518,8 +535,8 @@ uniform_bins(const BinSpec *bins, const double *restrict x, int n, uint32 cells,
 }
 
 /*
- * Sets work->at to the states of the rows' bins. Returns the input: the one given, or the ranks of
- * BIN_HLL.
+ * Sets work->at to the offsets of the states of the rows' bins. Returns the input that these states
+ * are stepped by: for BIN_HLL the ranks, else `input`.
  */
 static const void *
 find_states_in_bins(SlotWork *work, const GroupTable *table, const Batch *batch,
@@ -556,7 +573,10 @@ find_states_in_bins(SlotWork *work, const GroupTable *table, const Batch *batch,
 
 /* ---- incomplete states ----------------------------------------------------- */
 
-/* Completes a slot's states of the groups from .. end - 1. */
+/*
+ * Completes the states of slot s in the groups from .. end - 1: copies the shared count, or extends
+ * 64-bit sums to 128 bits. Does nothing if its states are complete anyway.
+ */
 static void
 complete_slot(const SlotWork *work, const GroupTable *table, int s, uint32 from, uint32 end)
 {
@@ -594,8 +614,8 @@ slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint3
 }
 
 /*
- * Returns the states of the counting slot if a loop over all rows should step them along with its
- * own; else NULL. The caller then counts the batch.
+ * Returns the counting slot's states if they have not counted the batch yet, else NULL. The caller
+ * must step them in its loop over all rows, in addition to its own states.
  */
 static char *
 claim_pending_count(SlotWork *work)
@@ -606,7 +626,7 @@ claim_pending_count(SlotWork *work)
 	return pending_count;
 }
 
-/* Steps the states at at[] by n inputs. */
+/* Steps the states of slot s at the offsets at[] by n inputs. Returns error bits. */
 static int
 reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *input, int n)
 {
@@ -619,7 +639,7 @@ reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *inp
 	return 0;
 }
 
-/* Does the same for runs. */
+/* Steps the states of slot s by runs of rows, as loop_runs does. Returns error bits. */
 static int
 reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *start, int nruns,
 			const void *input)
@@ -636,7 +656,7 @@ reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *s
 
 /* ---- sums of 64 bits -------------------------------------------------------- */
 
-/* Completes the slot's sums to 128 bits; further sums have 128 bits. */
+/* Extends all sums of slot s to 128 bits; from now on it adds in 128 bits. */
 static void
 widen_sums(SlotWork *work, GroupTable *table, int s)
 {
@@ -644,7 +664,10 @@ widen_sums(SlotWork *work, GroupTable *table, int s)
 	work->in_sum64[s] = false;
 }
 
-/* Returns whether the slot's sums stay in 64 bits after n more values. If not, they are widened. */
+/*
+ * Returns whether the slot's sums still fit into 64 bits after n more values, and adds these to the
+ * bound. If not, widens the sums to 128 bits.
+ */
 static bool
 stays_in_sum64(SlotWork *work, GroupTable *table, int s, const NarrowInput *input, int n)
 {
@@ -775,7 +798,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 
 /* ---- shared counts ----------------------------------------------------------- */
 
-/* Makes the slot count by itself from now on. */
+/* Ends the sharing of the count by slot s: sets its own counts, which it steps from now on. */
 static void
 unshare_count(SlotWork *work, GroupTable *table, int s)
 {
@@ -798,7 +821,11 @@ column_is_overflow_safe(SlotWork *work, const Batch *batch, int c)
 	return loop_all_overflow_safe(dense_input(work, batch, c, INPUT_double), batch->nrows);
 }
 
-/* Before a batch is reduced: ends the sharing for slots for which not every row of it counts. */
+/*
+ * Called before a batch is reduced. A slot stops sharing the count if some row of the batch does
+ * not count for it, or if it must compute squares because a value is not overflow-safe. All slots
+ * stop if some row does not count for the counting slot.
+ */
 static void
 check_shared_counts(SlotWork *work, GroupTable *table, const Batch *batch)
 {

@@ -600,7 +600,10 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 	return true;
 }
 
-/* Replaces the spans that lack something by their row ranges. Returns false if there are none. */
+/*
+ * Replaces the spans that lack stored columns by their row ranges. Returns false if no span lacks
+ * any.
+ */
 static bool
 list_lacking_spans(Resident *r, const Lacking *lacking)
 {
@@ -617,9 +620,10 @@ list_lacking_spans(Resident *r, const Lacking *lacking)
 }
 
 /*
- * Called after rows were not taken. Uploads what is lacking, the first time, or gives back the row
- * ranges that lack something. *again: there are rows left to try. Returns false if the session is
- * lost.
+ * Called after the server has not taken the rows. If spans lack stored columns on the devices,
+ * replaces them by their row ranges. Otherwise uploads the columns that row ranges lack, the first
+ * time; after that, gives the rows of these ranges back to the feed, which makes batches of them.
+ * *again: whether RESIDENT should be sent again. Returns false if the session is lost.
  */
 static bool
 handle_lacking(Resident *r, Lacking *lacking, bool *uploaded, bool *again)

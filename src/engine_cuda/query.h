@@ -49,7 +49,7 @@ typedef struct CudaColumn
 	int32 *codes;     /* of the current batch, with their hashes */
 	uint32 *hashes;
 
-	/* of the buffer being filled */
+	/* facts about the buffer that is being filled */
 	bool has_nulls;
 	bool wide; /* COLUMN_DEC: some value needs 128 bits; else the column is sent as WIRE_I64 */
 	int64 min, /* bounds of a key's values */
@@ -66,7 +66,7 @@ typedef struct CudaQuery
 	CudaColumn cols[WIRE_MAX_COLS];
 	int keycol[WIRE_MAX_KEYS]; /* index in cols, for each key */
 	int slot[WIRE_MAX_SLOTS];  /* index in wire->slots, for each slot of the spec */
-	/* of a mean, which is sent as a count (`slot`) and this sum; else -1 */
+	/* The sum of a mean, which is sent as a count (`slot`) and this sum; -1 for other slots. */
 	int sum[WIRE_MAX_SLOTS];
 	/* For each set of values of an ordered set: its set at the server, and slots. */
 	int values[WIRE_MAX_SETS];

@@ -20,6 +20,10 @@ bare_strategy(const char *strategy)
 	return pnstrdup(strategy, strcspn(strategy, " (,"));
 }
 
+/*
+ * Adds a run with these statistics to gpuagg_stats, and, if there are such, the reasons for the
+ * default engine and for tuples of the child plan.
+ */
 static void
 count_scan(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 {

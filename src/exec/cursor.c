@@ -18,6 +18,10 @@
 
 static ExecutorRun_hook_type previous_run;
 
+/*
+ * ExecutorRun_hook: runs the executor, then releases what the query's engines hold, if a portal
+ * runs it.
+ */
 static void
 run_and_release(COMPAT_EXECUTOR_RUN_PARAMS)
 {

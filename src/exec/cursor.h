@@ -5,7 +5,7 @@
 #ifndef GPUAGG_CURSOR_H
 #define GPUAGG_CURSOR_H
 
-/* Called once, by _PG_init. */
+/* Installs the executor hook that releases the sessions.  Called once, by _PG_init. */
 extern void cursor_install_hooks(void);
 
 #endif /* GPUAGG_CURSOR_H */

@@ -61,6 +61,7 @@ exec_register(void)
 	RegisterCustomScanMethods(&scan_methods);
 }
 
+/* CreateCustomScanState: returns a new state. */
 static Node *
 create_state(CustomScan *cscan)
 {
@@ -98,8 +99,8 @@ init_expressions(GpuAggState *state)
 }
 
 /*
- * Collects the executor's parameters in expressions.  A subplan may depend on all parameters of the
- * scan.
+ * Adds the executor's parameters that an expression reads to state->expr_params.  A subplan may
+ * depend on all parameters of the scan.
  */
 static bool
 collect_params(Node *node, void *context)
@@ -115,6 +116,10 @@ collect_params(Node *node, void *context)
 	return expression_tree_walker(node, collect_params, context);
 }
 
+/*
+ * BeginCustomScan: decodes the plan and initializes the child plan and expressions; opens no
+ * engine.
+ */
 static void
 begin_scan(CustomScanState *node, EState *estate, int eflags)
 {
@@ -150,7 +155,10 @@ record_failure(GpuAggState *state)
 			 failed->failure);
 }
 
-/* Attaches to the other participants of a parallel plan; false if the engine has failed. */
+/*
+ * Attaches to the other participants of a parallel plan, if there are any; returns false if the
+ * engine has failed.
+ */
 static bool
 attach_engine(GpuAggState *state)
 {
@@ -183,6 +191,7 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 	MemoryContextSwitchTo(old);
 }
 
+/* Counts the run, and closes engine, feed and all that open_scan() has allocated. */
 static void
 close_scan(GpuAggState *state)
 {
@@ -204,6 +213,7 @@ close_scan(GpuAggState *state)
 
 /* ---- running ----------------------------------------------------------- */
 
+/* Raises the errors that the engine has collected, if any. */
 static void
 raise_errors(GpuAggState *state)
 {
@@ -211,7 +221,7 @@ raise_errors(GpuAggState *state)
 		aggmap_raise(state->engine->errors);
 }
 
-/* Returns why no engine can start over, or NULL. */
+/* Returns why the input cannot be read again by another engine; NULL if it can. */
 static const char *
 restart_obstacle(const GpuAggState *state)
 {
@@ -224,7 +234,10 @@ restart_obstacle(const GpuAggState *state)
 	return NULL;
 }
 
-/* Starts over with the default engine after the engine has failed; raises an error if it cannot. */
+/*
+ * Replaces the failed engine by the default one, which reads the input again.  Raises an error if
+ * that is impossible.
+ */
 static void
 fall_back(GpuAggState *state)
 {
@@ -245,7 +258,10 @@ fall_back(GpuAggState *state)
 	state->run.phase = SCAN_READ;
 }
 
-/* Called when the engine has all input of this process. */
+/*
+ * Called when the engine has all input of this process: merges with other participants, and
+ * finishes the engine if it is to return groups.
+ */
 static EngineStatus
 end_of_input(GpuAggState *state)
 {
@@ -346,7 +362,7 @@ filters_groups(const GpuAggState *state)
 	return state->filter != NULL && !kept_before_quals(state->kept);
 }
 
-/* Before the first batch: lets the engine take the rows that its device has cached. */
+/* Called before the first batch: lets the engine take the rows that its device has cached. */
 static EngineStatus
 offer_resident(GpuAggState *state)
 {
@@ -360,7 +376,7 @@ offer_resident(GpuAggState *state)
 	return ops->take_resident == NULL ? ENGINE_OK : ops->take_resident(state->engine, state->feed);
 }
 
-/* Chooses which of the new groups may be returned. */
+/* Sets run.chosen to the new groups that may be returned. */
 static void
 choose_groups(GpuAggState *state)
 {
@@ -400,7 +416,7 @@ read_batch(GpuAggState *state)
 		report_groups(state);
 }
 
-/* The engine has returned state->groups. */
+/* Called when the engine has returned state->groups: counts them and chooses among them. */
 static void
 begin_groups(GpuAggState *state)
 {
@@ -411,7 +427,7 @@ begin_groups(GpuAggState *state)
 		progress_phase(PROGRESS_RETURNING);
 }
 
-/* Runs one step of the current phase; false if there are no more groups. */
+/* Runs one step of the current phase; returns false if there are no more groups. */
 static bool
 run_step(GpuAggState *state)
 {
@@ -441,6 +457,10 @@ run_step(GpuAggState *state)
 	return false;
 }
 
+/*
+ * Opens the scan if need be, and runs it until the engine returns groups.  Returns false if there
+ * are no more.
+ */
 static bool
 run_until_groups(GpuAggState *state)
 {
@@ -473,7 +493,7 @@ run_until_groups(GpuAggState *state)
 	return false;
 }
 
-/* Runs until there are groups to return; false if there are no more. */
+/* Calls run_until_groups(), with progress and the elapsed time; returns its result. */
 static bool
 fetch_groups(GpuAggState *state)
 {
@@ -499,7 +519,8 @@ confirm_group(const GpuAggState *state, int g)
 }
 
 /*
- * Stores the next group in the slot, and keeps it for rescans; false if it is not to be returned.
+ * Makes the tuple of the next chosen group in the slot, and keeps it for rescans.  Returns false if
+ * it fails the quals or is left out.
  */
 static bool
 make_tuple(GpuAggState *state, TupleTableSlot *slot)
@@ -532,8 +553,8 @@ make_tuple(GpuAggState *state, TupleTableSlot *slot)
 }
 
 /*
- * Stores the next kept group of an earlier scan in the slot; false if there is none.  *passed: it
- * passes the quals.
+ * Stores the next kept group of an earlier scan in the slot; returns false if there is none.  Sets
+ * *passed to whether it passes the quals.
  */
 static bool
 read_kept(GpuAggState *state, TupleTableSlot *slot, bool *passed)
@@ -549,6 +570,7 @@ read_kept(GpuAggState *state, TupleTableSlot *slot, bool *passed)
 	return true;
 }
 
+/* ExecCustomScan: returns the next tuple, or NULL at the end. */
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
@@ -583,6 +605,10 @@ exec_scan(CustomScanState *node)
 
 /* ---- rescan and end ---------------------------------------------------- */
 
+/*
+ * ReScanCustomScan: returns kept groups again if nothing has changed; otherwise resets engine and
+ * feed, or closes them if parameters of the aggregates have changed.
+ */
 static void
 rescan_scan(CustomScanState *node)
 {
@@ -592,7 +618,7 @@ rescan_scan(CustomScanState *node)
 
 	if (changed)
 		UpdateChangedParamSet(state->child, changed);
-	/* whether constants and parameters of the aggregates are as before */
+	/* constants and parameters of the aggregates have not changed */
 	same = !bms_overlap(changed, state->expr_params);
 	if (state->kept && state->engine &&
 		kept_rescan(state->kept, same && state->child->chgParam == NULL))
@@ -613,6 +639,7 @@ rescan_scan(CustomScanState *node)
 	state->run = new_run;
 }
 
+/* EndCustomScan: closes the scan and the child plan, and drops kept groups. */
 static void
 end_scan(CustomScanState *node)
 {

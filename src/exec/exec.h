@@ -103,7 +103,7 @@ typedef struct GpuAggState
 	int participants;
 } GpuAggState;
 
-/* exec.c */
+/* Registers the custom scan; called by _PG_init. */
 extern void exec_register(void);
 
 /* open.c */
@@ -127,11 +127,17 @@ extern const char *exec_tuples_reason(GpuAggState *state);
 /* Sets *stats to the statistics of this process's engine; false if it has none. */
 extern bool exec_stats(GpuAggState *state, EngineStats *stats);
 
-/* parallel.c */
+/* EstimateDSMCustomScan: returns the bytes of shared memory that a parallel scan needs. */
 extern Size parallel_estimate(CustomScanState *node, ParallelContext *pcxt);
+/* InitializeDSMCustomScan: sets up the shared memory, in the leader. */
 extern void parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
+/* ReInitializeDSMCustomScan: prepares a rescan, in the leader. */
 extern void parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
+/* InitializeWorkerCustomScan: finds the shared memory, in a worker. */
 extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
+/*
+ * ShutdownCustomScan: adds this process's statistics to the totals, and releases the shared memory.
+ */
 extern void parallel_shutdown(CustomScanState *node);
 /* Attaches this process before its first row; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
@@ -149,7 +155,7 @@ extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
 /* count.c: counts a run of this process, or of a parallel plan, for gpuagg_stats. */
 extern void count_run(GpuAggState *state);
 
-/* explain.c */
+/* ExplainCustomScan: prints the properties of the scan. */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
 
 #endif /* GPUAGG_EXEC_H */

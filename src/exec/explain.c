@@ -49,6 +49,7 @@ explain_sets(GpuAggState *state, List *keys, ExplainState *es)
 	ExplainPropertyList("Grouping Sets", sets, es);
 }
 
+/* Prints the group keys or the grouping sets, if there are any. */
 static void
 explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 {
@@ -116,6 +117,7 @@ explain_limit(GpuAggState *state, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Top-N", text.data, es);
 }
 
+/* Prints the engine that ran, or in other cases the planned one, and why it was chosen. */
 static void
 explain_engine(GpuAggState *state, ExplainState *es)
 {
@@ -181,6 +183,7 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 	ExplainPropertyText("Strategy", psprintf("%s (planned)", strategy_name(choice.strategy)), es);
 }
 
+/* Prints the statistics of an execution. */
 static void
 explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 {
@@ -207,6 +210,7 @@ explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 	engines_explain(stats, es);
 }
 
+/* Prints how rows are read and sorted. */
 static void
 explain_feed(GpuAggState *state, ExplainState *es)
 {
@@ -229,7 +233,7 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
 }
 
-/* Resets the instrumentation of a node and of the nodes below. */
+/* Resets the instrumentation of a node and of the nodes below it. */
 static bool
 forget_counts(PlanState *node, void *context)
 {

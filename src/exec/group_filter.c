@@ -103,7 +103,10 @@ struct GroupFilter
 
 /* ---- HAVING --------------------------------------------------------------- */
 
-/* Returns the number of the aggregate that is this column of the scan tuple, or -1. */
+/*
+ * Returns the index of the aggregate that a column of the scan tuple is; -1 if the node is not such
+ * a column.
+ */
 static int
 aggregate_of(const GpuAggState *scan, Node *node)
 {
@@ -115,7 +118,10 @@ aggregate_of(const GpuAggState *scan, Node *node)
 	return var->varattno - 1 - scan->plan->nkeys;
 }
 
-/* Returns the operator's strategy in the type's default btree order; 0: not equal; -1: none. */
+/*
+ * Returns the operator's strategy in the type's default btree order; 0 if it is "not equal"; -1 if
+ * it is neither.
+ */
 static int
 strategy_of(Oid opno, Oid type)
 {
@@ -129,7 +135,10 @@ strategy_of(Oid opno, Oid type)
 																								 -1;
 }
 
-/* Makes a condition of a qual, if it has the right form. */
+/*
+ * Makes a condition of a qual. Returns false if the qual has another form, or the aggregate's
+ * values have no codes.
+ */
 static bool
 make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 {
@@ -199,8 +208,8 @@ make_conditions(GroupFilter *filter)
 }
 
 /*
- * Evaluates the constant of a condition.  Called for the first group that is tested: without such a
- * group PostgreSQL would not evaluate it either.
+ * Evaluates the constant of a condition and sets its state.  Called for the first group that is
+ * tested: without such a group PostgreSQL would not evaluate it either.
  */
 static void
 evaluate_condition(GroupFilter *filter, Condition *condition)
@@ -232,6 +241,7 @@ evaluate_given(GroupFilter *filter)
 			evaluate_condition(filter, &filter->conditions[c]);
 }
 
+/* Returns whether "a op b" is true; strategy: as in Condition. */
 static inline bool
 compare_codes(int strategy, gpuagg_i128 a, gpuagg_i128 b)
 {
@@ -299,6 +309,7 @@ may_pass(GroupFilter *filter, const GroupBatch *groups, int g, bool *certain)
 
 /* ---- LIMIT ---------------------------------------------------------------- */
 
+/* Sets the sort keys, up to the first one whose values have no codes. */
 static void
 make_keys(GroupFilter *filter)
 {
@@ -390,6 +401,7 @@ load_codes(const GroupFilter *filter, const GroupBatch *groups, int g)
 	return true;
 }
 
+/* Compares the codes of n sort keys; the result is less than 0 if a comes first. */
 static inline int
 compare_sort_codes(const SortCode *a, const SortCode *b, int n)
 {
@@ -403,19 +415,21 @@ compare_sort_codes(const SortCode *a, const SortCode *b, int n)
 	return 0;
 }
 
+/* Returns the codes of entry i of the heap. */
 static inline SortCode *
 heap_entry(const GroupFilter *filter, int64 i)
 {
 	return filter->heap + i * filter->nkeys;
 }
 
+/* Sets entry i of the heap to these codes. */
 static inline void
 heap_set(GroupFilter *filter, int64 i, const SortCode *codes)
 {
 	memcpy(heap_entry(filter, i), codes, filter->nkeys * sizeof(SortCode));
 }
 
-/* Replaces the root of the heap by these codes. */
+/* Replaces the worst group of the heap, its root, by these codes, and restores the heap. */
 static void
 sift_down(GroupFilter *filter, const SortCode *codes)
 {
@@ -439,7 +453,7 @@ sift_down(GroupFilter *filter, const SortCode *codes)
 	heap_set(filter, hole, codes);
 }
 
-/* Adds codes to the heap. */
+/* Adds codes to the heap, which grows up to filter->limit entries. */
 static void
 sift_up(GroupFilter *filter, const SortCode *codes)
 {
@@ -466,7 +480,9 @@ sift_up(GroupFilter *filter, const SortCode *codes)
 }
 
 /*
- * Returns whether filter->codes are worse than the best groups so far, or tie without being needed.
+ * Returns whether the group with filter->codes cannot be among the best `limit` ones: these have
+ * been found, and it is worse than all of them, or ties with the worst one and ties are not
+ * returned.
  */
 static bool
 is_beaten(const GroupFilter *filter)
@@ -518,7 +534,9 @@ group_filter_reset(GroupFilter *filter)
 		filter->conditions[c].state = CONDITION_NEW;
 }
 
-/* Translates a condition for an engine; false if engines have no such condition. */
+/*
+ * Translates a condition for an engine into *out; returns false if engines have no such condition.
+ */
 static bool
 engine_condition(const GroupFilter *filter, const Condition *condition, EngineCondition *out)
 {
@@ -539,7 +557,10 @@ engine_condition(const GroupFilter *filter, const Condition *condition, EngineCo
 	return true;
 }
 
-/* Sets the limit by as many leading sort keys as an engine can compare, if any. */
+/*
+ * Sets limit to the LIMIT by as many leading sort keys as an engine can compare.  If there are
+ * none, limit->count stays 0.
+ */
 static void
 set_engine_limit(const GroupFilter *filter, EngineLimit *limit)
 {

@@ -13,8 +13,8 @@ struct GpuAggState;
 typedef struct GroupFilter GroupFilter;
 
 /*
- * Makes a filter for state->spec and its outputs, in the current context.  NULL: all groups that
- * pass the quals are returned.
+ * Makes a filter for state->spec and its outputs, in the current context.  Returns NULL if no group
+ * can be left out before its tuple is made.
  */
 extern GroupFilter *group_filter_open(struct GpuAggState *state);
 
@@ -27,7 +27,10 @@ extern int64 group_filter_limit(struct GpuAggState *state);
  */
 extern void group_filter_offer(GroupFilter *filter, Engine *engine);
 
-/* Forgets all groups, for a rescan. */
+/*
+ * Prepares for a rescan: the constants of conditions and the LIMIT are evaluated again, and the
+ * best groups so far are forgotten.
+ */
 extern void group_filter_reset(GroupFilter *filter);
 
 /*

@@ -12,7 +12,10 @@
 struct GpuAggState;
 typedef struct Kept Kept;
 
-/* Returns NULL if groups of this scan are never kept.  The child plan must be initialized. */
+/*
+ * Creates the state for keeping groups; NULL if groups of this scan are never kept.  The child plan
+ * must be initialized.
+ */
 extern Kept *kept_create(struct GpuAggState *state);
 
 /* True if this scan keeps its groups before it evaluates the quals. */
@@ -25,10 +28,11 @@ extern bool kept_behind_quals(const Kept *kept);
  * then continues where the earlier one stopped.
  */
 extern bool kept_next(Kept *kept, TupleTableSlot *slot);
-/* Keeps a group. */
+/* Appends the tuple of a group to the kept ones. */
 extern void kept_put(Kept *kept, TupleTableSlot *slot);
 /* Called when the scan has no more groups: all of them are kept. */
 extern void kept_complete(Kept *kept);
+/* Returns whether all groups of the scan are kept. */
 extern bool kept_is_complete(const Kept *kept);
 
 /*

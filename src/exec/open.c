@@ -28,7 +28,9 @@
 
 /* ---- the spec ---------------------------------------------------------- */
 
-/* Adds the columns that rows are sorted by for the aggregates. */
+/*
+ * Adds the order of rows within a group, which the aggregates demand, and its columns to the spec.
+ */
 static void
 add_order(GpuAggState *state, AggSpec *spec)
 {
@@ -169,6 +171,7 @@ has_fallbacks(const GpuAggState *state)
 	return false;
 }
 
+/* Returns whether the query has ordered-set aggregates. */
 static bool
 has_ordered_sets(const GpuAggState *state)
 {
@@ -268,7 +271,7 @@ exec_slot_support(GpuAggState *state)
 	return preview_engine(state)->support;
 }
 
-/* True if an expression has parameters without a value before execution. */
+/* Returns whether an expression has parameters without a value before execution. */
 static bool
 needs_execution(Node *node, void *params)
 {
@@ -295,7 +298,10 @@ exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size)
 	return ops;
 }
 
-/* Returns the direct argument of an ordered-set aggregate in a group: an OrderedSetFraction. */
+/*
+ * An OrderedSetFraction: returns the value of the direct argument of an ordered-set aggregate for a
+ * group with these keys.
+ */
 static Datum
 eval_fraction(void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull)
 {

@@ -125,12 +125,14 @@ struct GpuAggShared
 
 /* ---- set-up ------------------------------------------------------------ */
 
+/* Returns the size of GpuAggShared with the exports of so many participants. */
 static Size
 exports_size(int participants)
 {
 	return MAXALIGN(offsetof(GpuAggShared, exports) + participants * sizeof(GroupExport));
 }
 
+/* Returns the SharedRows, which follow GpuAggShared in memory. */
 static SharedRows *
 shared_rows(GpuAggShared *shared)
 {
@@ -143,6 +145,7 @@ parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 	return exports_size(pcxt->nworkers + 1) + shared_rows_size(pcxt->nworkers + 1);
 }
 
+/* Sets counters and totals to those of a scan that has not begun. */
 static void
 reset_counters(GpuAggShared *shared)
 {
@@ -296,12 +299,14 @@ typedef struct ExportSink
 	BufFile *file; /* NULL while the buffer suffices */
 } ExportSink;
 
+/* Sets name to the name of the file with a participant's export. */
 static void
 export_file_name(char *name, int participant)
 {
 	snprintf(name, MAXPGPATH, "groups%d", participant);
 }
 
+/* GroupSink.write: writes to the buffer, and to a file once the buffer does not suffice. */
 static void
 export_write(GroupSink *base, const void *data, size_t len)
 {
@@ -365,12 +370,14 @@ typedef struct PartSink
 	BufFile **current; /* file of the current group's partition */
 } PartSink;
 
+/* Sets name to the name of the file with a participant's groups of a partition. */
 static void
 part_file_name(char *name, int participant, int part)
 {
 	snprintf(name, MAXPGPATH, "groups%d.%d", participant, part);
 }
 
+/* GroupSink.group: the next writes go to the partition of this hash. */
 static void
 part_group(GroupSink *base, uint64 hash)
 {
@@ -379,6 +386,7 @@ part_group(GroupSink *base, uint64 hash)
 	sink->current = &sink->files[group_part(base, hash)];
 }
 
+/* GroupSink.write: writes to the file of the current partition. */
 static void
 part_write(GroupSink *base, const void *data, size_t len)
 {
@@ -394,6 +402,10 @@ part_write(GroupSink *base, const void *data, size_t len)
 	BufFileWrite(*sink->current, unconstify(void *, data), len);
 }
 
+/*
+ * GroupSink.rows: returns shared memory for all of this participant's groups as rows, or NULL if
+ * there is none.
+ */
 static char *
 part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
 {
@@ -439,6 +451,7 @@ typedef struct ImportSource
 	BufFile *file; /* or NULL: memory */
 } ImportSource;
 
+/* GroupSource.read: reads len bytes of an export; returns false at its end. */
 static bool
 import_read(GroupSource *base, void *data, size_t len)
 {
@@ -456,6 +469,7 @@ import_read(GroupSource *base, void *data, size_t len)
 	return true;
 }
 
+/* Imports an export of one participant into this process's engine. */
 static EngineStatus
 import_groups(GpuAggState *state, const GroupExport *export)
 {
@@ -483,6 +497,7 @@ import_groups(GpuAggState *state, const GroupExport *export)
 	return status;
 }
 
+/* Imports the exports of all participants into this process's engine. */
 static EngineStatus
 import_all(GpuAggState *state)
 {
@@ -498,7 +513,10 @@ import_all(GpuAggState *state)
 	return ENGINE_OK;
 }
 
-/* Returns the n rows of a partition that a participant has in shared memory, or NULL. */
+/*
+ * Returns the rows of a partition that a participant has in shared memory, and sets *n to their
+ * number; NULL if it has none there.
+ */
 static const char *
 find_rows(GpuAggState *state, int participant, int part, uint32 *n)
 {
@@ -511,7 +529,10 @@ find_rows(GpuAggState *state, int participant, int part, uint32 *n)
 	return rows;
 }
 
-/* Imports the groups of a partition that a participant has written to a file, and deletes it. */
+/*
+ * Imports the groups of a partition that a participant has written to a file, if any, and deletes
+ * the file.
+ */
 static EngineStatus
 import_file(GpuAggState *state, int participant, int part)
 {
@@ -698,7 +719,10 @@ reset_exported(Engine *engine)
 	engine->errors = errors;
 }
 
-/* Another participant already returns the groups of all rows, so this one must have none. */
+/*
+ * Raises an error if this participant has read rows: another one already returns the groups of all
+ * rows.
+ */
 static void
 check_no_rows(GpuAggState *state)
 {
@@ -776,6 +800,7 @@ parallel_end_of_input(GpuAggState *state)
 
 /* ---- statistics -------------------------------------------------------- */
 
+/* Adds the statistics of one feed to the totals. */
 static void
 add_feed_stats(FeedStats *total, const FeedStats *stats)
 {

@@ -33,6 +33,7 @@ struct MappedRows
 	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER]; /* [participant], or NULL */
 };
 
+/* Returns the size of a segment's header; the rows begin after it. */
 static size_t
 header_size(int nparts)
 {
@@ -59,6 +60,7 @@ shared_rows_clear(SharedRows *shared)
 	}
 }
 
+/* Called when a process detaches from the plan's segment: the last one deletes the segments. */
 static void
 on_detach(dsm_segment *seg, Datum arg)
 {
@@ -88,7 +90,7 @@ shared_rows_attach(SharedRows *shared, dsm_segment *seg)
 }
 
 /*
- * Returns whether /dev/shm has room for this many bytes for each participant.  If it has not, files
+ * Returns whether /dev/shm has room for `size` bytes for each participant.  If it has not, files
  * are better than an error.
  */
 static bool
@@ -100,7 +102,10 @@ has_room(const SharedRows *shared, size_t size)
 		fs.f_bavail / shared->n > size / fs.f_frsize + 1;
 }
 
-/* Returns where the mapping of a participant's segment is noted. */
+/*
+ * Returns the entry of *mapped for the segment of a participant: NULL while it is not mapped.
+ * Allocates *mapped if need be.
+ */
 static dsm_segment **
 mapping(SharedRows *shared, MappedRows **mapped, int participant)
 {

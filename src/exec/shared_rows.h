@@ -23,10 +23,17 @@ typedef struct SharedRows
 /* The segments that this process has mapped. */
 typedef struct MappedRows MappedRows;
 
+/* Returns the size of a SharedRows in bytes. */
 extern Size shared_rows_size(int participants);
-/* seg is the plan's segment; NULL if there will be only one participant. */
+/*
+ * Initializes *shared in the leader. seg is the plan's segment; NULL if there will be only one
+ * participant.
+ */
 extern void shared_rows_init(SharedRows *shared, int participants, dsm_segment *seg);
-/* Called in each worker. */
+/*
+ * Called in each worker: counts it as a user of the segments. The last user that detaches from seg
+ * deletes them.
+ */
 extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
 /* Deletes all segments.  No other process may use them. */
 extern void shared_rows_clear(SharedRows *shared);
@@ -42,8 +49,8 @@ extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int par
 extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant,
 									int part, int nparts, uint32 *n);
 /*
- * Frees the memory of a merged partition.  Otherwise the last process to end would free all memory
- * alone.
+ * Frees the memory of a partition's rows, of all participants, after they are merged.  Otherwise
+ * the last process to end would free all memory alone.
  */
 extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts);
 /* Unmaps all segments. */

@@ -57,7 +57,10 @@ tuples_restart(Tuples *tuples)
 	tuples->first = tuples->n = 0;
 }
 
-/* Returns GROUPING(): a bit for each of its keys, set if the grouping set does not have the key. */
+/*
+ * Returns the value of a GROUPING() in a grouping set: a bit for each of its keys, which is set if
+ * the grouping set does not have the key.
+ */
 static Datum
 grouping_value(const GpuAggPlan *plan, int grouping, int set)
 {
@@ -69,6 +72,7 @@ grouping_value(const GpuAggPlan *plan, int grouping, int set)
 	return Int32GetDatum(value);
 }
 
+/* Makes room for the values of n groups.  Values that are there are lost. */
 static void
 enlarge_values(Tuples *tuples, int n)
 {
@@ -86,7 +90,7 @@ enlarge_values(Tuples *tuples, int n)
 	tuples->capacity = n;
 }
 
-/* Copies keys and GROUPING()s of the groups in tuples->which. */
+/* Copies the keys and GROUPING()s of the groups in tuples->which to tuples->values. */
 static void
 copy_keys(Tuples *tuples)
 {
@@ -117,7 +121,7 @@ copy_keys(Tuples *tuples)
 	}
 }
 
-/* Computes results ahead, from the i-th chosen group on. */
+/* Computes the results of some groups ahead, from the i-th chosen group on. */
 static void
 compute_ahead(Tuples *tuples, int i)
 {

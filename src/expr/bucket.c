@@ -15,6 +15,7 @@
 #include "expr/expr_internal.h"
 #include "expr/program.h"
 
+/* Data of run_bucket(): the constant arguments of width_bucket(). */
 typedef struct BucketOp
 {
 	double lo, hi;
@@ -22,6 +23,10 @@ typedef struct BucketOp
 	GpuaggBinFormula formula;
 } BucketOp;
 
+/*
+ * Sets r[i] to the bin of x[i] for n rows.  Marks NaN and infinities in fallback[]; returns whether
+ * there are any.  A constant `formula` makes the loop branch-free.
+ */
 static inline uint8
 bucket_rows(const BucketOp *b, const double *x, GpuaggBinFormula formula, int32 *restrict r,
 			uint8 *restrict fallback, int n)
@@ -38,6 +43,7 @@ bucket_rows(const BucketOp *b, const double *x, GpuaggBinFormula formula, int32 
 	return any;
 }
 
+/* r = width_bucket(a, lo, hi, n); data: BucketOp */
 static void
 run_bucket(const ExprOp *op, int n)
 {

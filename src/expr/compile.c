@@ -41,8 +41,8 @@
 /* ---- conditions -------------------------------------------------------------- */
 
 /*
- * Sets the mask for what is compiled next: core evaluates it where cond is one of `accept`.
- * Returns the previous mask.
+ * Restricts the mask, for what is compiled next, to the rows of the current mask for which cond is
+ * one of `accept`.  Core evaluates it for these only.  Returns the previous mask.
  */
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
@@ -58,8 +58,9 @@ push_mask(ExprSet *set, const Vec *cond, int accept)
 }
 
 /*
- * Ends an expression with masks.  Its result does not depend on the rows that its arguments leave
- * out.  So it may be shared if the expression itself is evaluated for all rows.
+ * Restores mask `outer` at the end of an expression that used masks, and returns its result.  The
+ * result does not depend on the rows that its arguments leave out.  So it may be shared if the
+ * expression itself is evaluated for all rows.
  */
 static Vec *
 pop_masks(ExprSet *set, ExprMask *outer, Vec *result)
@@ -120,7 +121,11 @@ find_operation(Oid funcid, int nargs, Vec **args)
 	return f;
 }
 
-/* Emits a call of core's function for each row, through the function manager. */
+/*
+ * Emits a call of the SQL function for each row, through the function manager.  Returns NULL if the
+ * function cannot be called so: if it returns a set or a pseudo-type, or is not strict, or is
+ * volatile.
+ */
 static Vec *
 compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				  int stage)
@@ -174,6 +179,10 @@ compile_vector_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nar
 	return NULL;
 }
 
+/*
+ * Compiles a call of a function or operator: as a vector operation, or else as calls of core's
+ * function row by row.  Returns NULL if neither is possible.
+ */
 static Vec *
 compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
 {
@@ -214,6 +223,10 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 
 /* ---- logic, CASE and the like ---------------------------------------------- */
 
+/*
+ * Compiles AND, OR or NOT.  Each argument of AND and OR is compiled for the rows that the arguments
+ * before it leave open.
+ */
 static Vec *
 compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 {
@@ -244,6 +257,7 @@ compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 	return pop_masks(set, outer, acc);
 }
 
+/* Returns whether two vectors have the same column type and scale. */
 static bool
 have_same_type(const Vec *a, const Vec *b)
 {
@@ -272,7 +286,7 @@ null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 	return vec;
 }
 
-/* Brings decimals to a common scale. Vectors may be NULL. */
+/* Replaces decimals among vecs[] by decimals of their largest scale. Elements may be NULL. */
 static void
 align_scales(ExprSet *set, Vec **vecs, int n, int stage)
 {
@@ -286,12 +300,18 @@ align_scales(ExprSet *set, Vec **vecs, int n, int stage)
 			vecs[i] = expr_rescale(set, vecs[i], scale, stage);
 }
 
+/* Returns whether a branch of CASE is missing or a NULL constant. */
 static bool
 is_null_constant(Expr *expr)
 {
 	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
 }
 
+/*
+ * Compiles CASE: its conditions and branches in order, each for the rows for which core evaluates
+ * it.  Then combines them from the last to the first: CASE WHEN a THEN b ELSE (the result so far).
+ * Returns NULL if all branches are NULL, or their types differ.
+ */
 static Vec *
 compile_case(ExprSet *set, CaseExpr *expr, int stage)
 {
@@ -359,7 +379,10 @@ done:
 	return pop_masks(set, outer, result);
 }
 
-/* Emits whether b replaces a in GREATEST or LEAST, by the comparison that core uses. */
+/*
+ * Returns a vector of booleans that are true where b replaces a as the result of GREATEST or
+ * LEAST; NULL if the type's comparison has no vector operation.
+ */
 static Vec *
 compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
 {
@@ -421,7 +444,10 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 	return minmax ? acc : pop_masks(set, outer, acc);
 }
 
-/* Compiles NULLIF or IS DISTINCT FROM. Both compare their arguments by an equality operator. */
+/*
+ * Compiles NULLIF or IS DISTINCT FROM: both compare their arguments by an equality operator.
+ * Returns NULL if an argument or the comparison cannot be compiled.
+ */
 static Vec *
 compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 {
@@ -453,6 +479,10 @@ compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 
 /* ---- all expressions ------------------------------------------------------- */
 
+/*
+ * Returns the vector of a table column; NULL for system columns, whole rows and columns whose type
+ * has changed.
+ */
 static Vec *
 compile_var(ExprSet *set, Var *var, int stage)
 {
@@ -469,6 +499,7 @@ compile_var(ExprSet *set, Var *var, int stage)
 	return expr_column(set, var->varattno, type, scale, stage);
 }
 
+/* Compiles IS [NOT] NULL or a BooleanTest. */
 static Vec *
 compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 {
@@ -517,6 +548,7 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 		NULL, NULL, NULL);
 }
 
+/* Compiles a node by its kind; NULL if nodes of this kind are not supported. */
 static Vec *
 compile_node(ExprSet *set, Expr *expr, int stage)
 {
@@ -569,7 +601,10 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 	}
 }
 
-/* ExprSet.compile */
+/*
+ * ExprSet.compile, see expr_compile().  Returns the vector of an equal expression, or else compiles
+ * a constant, a memo or a node.  Sets set->failed if it returns NULL.
+ */
 static Vec *
 compile_expr(ExprSet *set, Expr *expr, int stage)
 {

@@ -35,9 +35,13 @@ mul_i128(i128 a, i128 b, i128 *r)
 typedef struct DecimalArgs
 {
 	i128 fa, fb;
-	int compare; /* results of comparisons: bit 0 "<", bit 1 "=", bit 2 ">" */
+	int compare; /* a comparison's result if a < b (bit 0), if a = b (bit 1), if a > b (bit 2) */
 } DecimalArgs;
 
+/*
+ * The loop of an operation over decimals.  The body computes row i and sets `over` if the row takes
+ * the scalar fallback.
+ */
 #define DECIMAL_LOOP(...) \
 	const DecimalArgs *d = op->data; \
 	const i128 *as = op->a->values; \
@@ -56,7 +60,10 @@ typedef struct DecimalArgs
 	} \
 	expr_strict(op, n, any ? fallback : NULL)
 
-/* An operation on arguments a and b of row i, which have been brought to the same scale. */
+/*
+ * Defines an operation of two decimals.  The body gets the arguments of row i as a and b, brought
+ * to the same scale.
+ */
 #define RUN_ALIGNED(name, ...) \
 	static void run_##name(const ExprOp *op, int n) \
 	{ \
@@ -73,12 +80,14 @@ RUN_ALIGNED(add, over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[
 RUN_ALIGNED(sub, over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]))
 RUN_ALIGNED(compare, ((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a == b ? 1 : 2)) & 1)
 
+/* r = a * b; the scale of r is the sum of their scales. */
 static void
 run_mul(const ExprOp *op, int n)
 {
 	DECIMAL_LOOP({ over |= mul_i128(as[i], bs[i], &((i128 *) op->r->values)[i]); });
 }
 
+/* r = -a */
 static void
 run_negate(const ExprOp *op, int n)
 {
@@ -86,6 +95,7 @@ run_negate(const ExprOp *op, int n)
 		{ over |= __builtin_sub_overflow((i128) 0, as[i], &((i128 *) op->r->values)[i]); });
 }
 
+/* r = |a| */
 static void
 run_abs(const ExprOp *op, int n)
 {
@@ -98,6 +108,7 @@ run_abs(const ExprOp *op, int n)
 	});
 }
 
+/* r: integers of any column type as decimals of scale 0. */
 static void
 run_from_int(const ExprOp *op, int n)
 {
@@ -119,8 +130,9 @@ run_from_int(const ExprOp *op, int n)
 }
 
 /*
- * Converts numerics to float8.  The result is correctly rounded if both the integer and the power
- * of ten are exact in a double: then the division rounds only once.
+ * r: decimals converted to float8.  The result is correctly rounded if both the integer and the
+ * power of ten are exact in a double: then the division rounds only once.  Larger integers take the
+ * scalar fallback.
  */
 static void
 run_to_float8(const ExprOp *op, int n)
@@ -168,6 +180,7 @@ typedef struct DecimalOperator
 	int compare;
 } DecimalOperator;
 
+/* Returns the operator of two decimals that a function computes, or NULL. */
 static const DecimalOperator *
 find_operator(Oid funcid)
 {
@@ -210,6 +223,10 @@ expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stag
 	return d->compare ? r : expr_scales_of_two(set, r, a, b, funcid == F_NUMERIC_MUL, stage);
 }
 
+/*
+ * Compiles an operator of two numerics; NULL if it has no operation, or an argument is not a
+ * decimal.
+ */
 static Vec *
 compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {

@@ -28,7 +28,10 @@
 
 /* ---- states ---------------------------------------------------------------- */
 
-/* Sets the states of op->r from its arguments alone. */
+/*
+ * Sets the states of r from those of its arguments a and b: the larger state of each row, so
+ * VEC_FALLBACK before VEC_NULL before VEC_VALUE. b may be NULL.
+ */
 static void
 strict_states(const ExprOp *op, int n)
 {
@@ -226,6 +229,7 @@ expr_run_or(const ExprOp *op, int n)
 	run_junction(op, n, 1);
 }
 
+/* r = NOT a */
 void
 expr_run_not(const ExprOp *op, int n)
 {
@@ -237,7 +241,10 @@ expr_run_not(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 }
 
-/* Sets the states of a test of a whose result is never NULL. */
+/*
+ * Sets the states of r, a test of a that is never NULL (IS NULL, IS TRUE): VEC_FALLBACK where a is
+ * VEC_FALLBACK, and VEC_VALUE elsewhere.
+ */
 static void
 set_never_null(Vec *r, const Vec *a, int n)
 {
@@ -250,7 +257,7 @@ set_never_null(Vec *r, const Vec *a, int n)
 			r->state[i] = a->state[i] == VEC_FALLBACK ? VEC_FALLBACK : VEC_VALUE;
 }
 
-/* data: NULL for IS NULL, else IS NOT NULL */
+/* r = a IS NULL if data is NULL, else a IS NOT NULL */
 void
 expr_run_isnull(const ExprOp *op, int n)
 {
@@ -262,7 +269,7 @@ expr_run_isnull(const ExprOp *op, int n)
 	set_never_null(op->r, op->a, n);
 }
 
-/* data: the BooleanTest */
+/* r = a IS [NOT] TRUE, FALSE or UNKNOWN; data: the BooleanTest */
 void
 expr_run_istrue(const ExprOp *op, int n)
 {
@@ -303,7 +310,7 @@ expr_run_istrue(const ExprOp *op, int n)
 
 /* ---- choosing between vectors ---------------------------------------------- */
 
-/* Sets row i of r by from[i]: 0 row i of a, 1 row i of b, 2 VEC_FALLBACK, 3 NULL. */
+/* Sets row i of r as from[i] says. 0: row i of a; 1: row i of b; 2: VEC_FALLBACK; 3: NULL. */
 static void
 choose_rows(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 {
@@ -327,7 +334,7 @@ choose_rows(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 									 VEC_NULL;
 }
 
-/* CASE WHEN a THEN b ELSE c */
+/* r = CASE WHEN a THEN b ELSE c */
 void
 expr_run_select(const ExprOp *op, int n)
 {
@@ -343,6 +350,7 @@ expr_run_select(const ExprOp *op, int n)
 	choose_rows(op->r, op->b, op->c, from, n);
 }
 
+/* r = COALESCE(a, b) */
 void
 expr_run_coalesce(const ExprOp *op, int n)
 {
@@ -353,7 +361,7 @@ expr_run_coalesce(const ExprOp *op, int n)
 	choose_rows(op->r, op->a, op->b, from, n);
 }
 
-/* NULLIF(a, ...); b: whether its arguments are equal */
+/* r = NULLIF(a, x); b: the result of a = x */
 void
 expr_run_nullif(const ExprOp *op, int n)
 {
@@ -369,7 +377,7 @@ expr_run_nullif(const ExprOp *op, int n)
 	choose_rows(op->r, op->a, op->a, from, n);
 }
 
-/* a IS DISTINCT FROM b; c: whether they are equal */
+/* r = a IS DISTINCT FROM b; c: the result of a = b */
 void
 expr_run_distinct(const ExprOp *op, int n)
 {
@@ -394,7 +402,7 @@ expr_run_distinct(const ExprOp *op, int n)
 	}
 }
 
-/* GREATEST or LEAST of a and b; c: whether b replaces a */
+/* r = GREATEST or LEAST of a and b; c: true where b replaces a */
 void
 expr_run_greatest(const ExprOp *op, int n)
 {
@@ -418,7 +426,10 @@ expr_run_greatest(const ExprOp *op, int n)
 
 /* ---- text ----------------------------------------------------------------- */
 
-/* Equality of text or bpchar under a deterministic collation; data: the function's OID. */
+/*
+ * r = a = b or a <> b for text or bpchar under a deterministic collation; data: the OID of core's
+ * function.  Values out of line or compressed take the scalar fallback.
+ */
 void
 expr_run_text_equal(const ExprOp *op, int n)
 {
@@ -446,7 +457,10 @@ expr_run_text_equal(const ExprOp *op, int n)
 		expr_strict(op, n, fallback);
 }
 
-/* a LIKE 'literal%' under a deterministic collation, which compares bytes; data: ExprPattern */
+/*
+ * r = a [NOT] LIKE 'literal' or 'literal%' under a deterministic collation, which compares bytes;
+ * data: ExprPattern
+ */
 void
 expr_run_like(const ExprOp *op, int n)
 {
@@ -489,14 +503,20 @@ expr_datum(const Vec *vec, int row)
 	return column_datum(vec->type, vec->scale, vec->values, row);
 }
 
-/* Stores a Datum that is not NULL; false if the vector's type cannot represent it. */
+/*
+ * Stores a Datum that is not NULL as the value of a row.  Returns false if the vector's type cannot
+ * represent it.
+ */
 static bool
 store_datum(const Vec *vec, int row, Datum value)
 {
 	return column_store(vec->type, vec->scale, vec->values, row, value);
 }
 
-/* Stores the Datums of a as values of another type; any "char" but 0 becomes true. */
+/*
+ * r: the Datums of a as values of the column type of r.  If r is a boolean and a is not, any value
+ * but 0 becomes true.
+ */
 void
 expr_run_relabel(const ExprOp *op, int n)
 {
@@ -515,7 +535,10 @@ expr_run_relabel(const ExprOp *op, int n)
 			}
 }
 
-/* The rows of mask a (NULL: all rows) for which data, an ExprMask, accepts b. */
+/*
+ * r: true for rows of mask a (NULL: all rows) for which condition b is one of `accept` of the
+ * ExprMask in data.
+ */
 void
 expr_run_mask(const ExprOp *op, int n)
 {
@@ -609,7 +632,10 @@ subplan_state(ExprSet *set, Expr *expr)
 	return llast(known->states);
 }
 
-/* Does without just-in-time compilation, which would not pay for the few rows of the fallback. */
+/*
+ * Disables just-in-time compilation for this expression: it would not pay for the few rows of the
+ * scalar fallback.
+ */
 ExprState *
 expr_core_state(ExprSet *set, Expr *expr)
 {
@@ -679,7 +705,10 @@ expr_empty_constant(Vec *vec)
 	vec->all_values = vec->filled = false;
 }
 
-/* A constant that core evaluates only if mask a has a row, because its evaluation may fail. */
+/*
+ * Fills the constant r as soon as a row is in mask a.  Core evaluates the constant only for such a
+ * row, and its evaluation may fail.
+ */
 void
 expr_run_lazy(const ExprOp *op, int n)
 {
@@ -694,9 +723,9 @@ expr_run_lazy(const ExprOp *op, int n)
 }
 
 /*
- * A parameter, the Param in data: one value for all rows.  The parameter of an initplan that has
- * not run yet stays VEC_FALLBACK: the scalar fallback of the first row that needs it runs the
- * initplan.
+ * Fills r, which has one value for all rows, with the value of the Param in data.  If the parameter
+ * is the result of an initplan that has not run yet, r stays VEC_FALLBACK: the scalar fallback of
+ * the first row that needs it runs the initplan.
  */
 void
 expr_run_param(const ExprOp *op, int n)

@@ -51,6 +51,7 @@
 /* Number of buckets in the hash table of a set's vectors. */
 #define EXPR_BUCKETS 256
 
+/* A vector: values and states of one column or intermediate result, for the rows of a page. */
 typedef struct Vec
 {
 	ColumnType type;
@@ -74,7 +75,7 @@ typedef struct Vec
 
 	/*
 	 * The number of each value in a dictionary that lives as long as the set (COLUMN_I32); NULL:
-	 * none. VEC_FALLBACK: the value has no number.  Undefined for NULL.
+	 * none.  VEC_FALLBACK: the value has no number.  Undefined for NULL.
 	 */
 	struct Vec *codes;
 	struct Vec *codes_of; /* the vector whose numbers these are */
@@ -102,6 +103,7 @@ typedef struct ExprDictionary
 	size_t longest; /* bytes of the longest value */
 } ExprDictionary;
 
+/* One expression of a set: a qual, or an expression of the target list. */
 typedef struct ExprRoot
 {
 	Expr *expr;
@@ -110,6 +112,7 @@ typedef struct ExprRoot
 	int stage;
 } ExprRoot;
 
+/* The operations of one stage, in the order in which they run. */
 typedef struct ExprStage
 {
 	struct ExprOp *ops;
@@ -119,7 +122,7 @@ typedef struct ExprStage
 
 /*
  * ExprStates of expressions with subplans.  A subplan belongs to its plan node until the query
- * ends. So these states are made once, not for each rescan.
+ * ends.  So these states are made once, not for each rescan.
  */
 typedef struct ExprSubplans
 {
@@ -130,6 +133,7 @@ typedef struct ExprSubplans
 
 struct NodeFacts;
 
+/* The expressions of one scan; see the file's header. */
 typedef struct ExprSet
 {
 	PlanState *parent; /* the scan; has the expression context and the parameters */
@@ -169,13 +173,14 @@ extern List *expr_order_quals(List *quals, ParamListInfo params);
 /* Compiles an expression into a stage. Never fails: the root may have no vector. */
 extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
 
-/* The same for a table column, in a column type that the caller chooses. */
+/* As expr_add_root(), for a table column in a column type that the caller chooses. */
 extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale,
 									  int stage);
 
 /*
- * The same, but the root's vector has the display scales of a numeric expression.  If the vector is
- * COLUMN_DATUM it has the values themselves.  The scalar fallback evaluates the expression.
+ * As expr_add_root(), but the root's vector has the display scales of a numeric expression.  If its
+ * type is COLUMN_DATUM, it has the values themselves.  The scalar fallback evaluates the
+ * expression, not its scale.
  */
 extern ExprRoot *expr_add_scales_root(ExprSet *set, Expr *expr, int stage);
 

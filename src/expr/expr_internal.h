@@ -120,6 +120,7 @@ typedef struct ExprCoreCall
 	bool counted; /* calls count in pg_stat_user_functions */
 } ExprCoreCall;
 
+/* Operations (ExprOp.run). eval.c says for each what a, b, c and data are. */
 extern void expr_run_and(const ExprOp *op, int n);
 extern void expr_run_or(const ExprOp *op, int n);
 extern void expr_run_not(const ExprOp *op, int n);
@@ -140,7 +141,8 @@ extern void expr_run_like(const ExprOp *op, int n);
 
 /*
  * Sets the states of a strict operation's result from the states of its arguments a and b (or
- * NULL). Then changes rows with fallback[] set from VEC_VALUE to VEC_FALLBACK; fallback NULL: none.
+ * NULL).  Then changes rows i with fallback[i] from VEC_VALUE to VEC_FALLBACK; fallback may be
+ * NULL.
  */
 extern void expr_strict(const ExprOp *op, int n, const uint8 *fallback);
 
@@ -150,6 +152,7 @@ extern void expr_empty_constant(Vec *vec);
 /* Returns an ExprState for the scalar fallback or for a constant. */
 extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
 
+/* Returns the VecState of row i. */
 static inline uint8
 expr_state(const Vec *vec, int i)
 {
@@ -163,7 +166,10 @@ expr_text_inline(Datum d)
 	return !VARATT_IS_EXTERNAL(DatumGetPointer(d)) && !VARATT_IS_COMPRESSED(DatumGetPointer(d));
 }
 
-/* Returns the bytes of a text; blanks false: without the blanks at its end, for bpchar. */
+/*
+ * Returns the number of bytes of an inline text.  blanks false, for bpchar: does not count the
+ * blanks at its end.
+ */
 static inline int
 expr_text_length(Datum d, bool blanks)
 {
@@ -176,7 +182,10 @@ expr_text_length(Datum d, bool blanks)
 	return len;
 }
 
-/* Compares inline texts or bpchars under a deterministic collation. */
+/*
+ * Returns whether inline texts are equal under a deterministic collation.  blanks false, for
+ * bpchar: ignores the blanks at their ends.
+ */
 static inline bool
 expr_text_equal(Datum a, Datum b, bool blanks)
 {
@@ -191,6 +200,10 @@ expr_text_equal(Datum a, Datum b, bool blanks)
 /* Maximum number of columns for whose combinations of values results are kept. */
 #define EXPR_MEMO_COLUMNS 3
 
+/*
+ * What the compiler needs to know of a node. "Below" a node are its children, their children and
+ * so on.
+ */
 typedef struct NodeFacts
 {
 	Node *node;    /* hash key */
@@ -213,6 +226,7 @@ typedef struct NodeFacts
  */
 extern void expr_share_begin(ExprSet *set, Expr *root);
 extern void expr_share_end(ExprSet *set, Vec *vecs);
+/* Returns the facts of a node. If the stack is too deep to find them, sets set->failed. */
 extern NodeFacts expr_facts(ExprSet *set, Expr *expr);
 
 /* Removes the vectors that were added to set->vecs since it was `vecs`. */
@@ -243,7 +257,7 @@ extern void *expr_alloc(size_t size);
 extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
 						 int stage);
 
-/* Notes that a stage reads a vector, which may be NULL. */
+/* Records that a stage reads a vector, which may be NULL. */
 extern void expr_use(Vec *vec, int stage);
 
 /* Appends an operation to a stage; returns its result r. */
@@ -257,7 +271,10 @@ extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run)(const ExprOp *, 
 /* Returns the operation that was appended last. */
 extern ExprOp *expr_last_op(ExprSet *set, int stage);
 
-/* Returns the rows of a mask as a vector of booleans; NULL: all rows. */
+/*
+ * Returns the rows of a mask as a vector of booleans, whose operation the first call appends to the
+ * stage. Returns NULL for the mask NULL, which has all rows.
+ */
 extern Vec *expr_mask_vec(ExprSet *set, ExprMask *mask, int stage);
 
 /* Returns the vector of a table column in this type and scale. */
@@ -273,7 +290,7 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 	return set->compile(set, expr, stage);
 }
 
-/* The same for an operation that needs vectors of this type: NULL for another type. */
+/* As expr_compile(), but returns NULL if the vector has another column type. */
 extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
 
 /*
@@ -287,7 +304,7 @@ extern bool expr_is_text_equality(Oid funcid);
 /* Returns a vector with the display scales of decimals: Vec.scales, or a new vector. */
 extern Vec *expr_scales_vec(ExprSet *set, Vec *vec, int stage);
 
-/* Returns decimals in a scale that is not below their own. */
+/* Returns a vector with the same decimals in `scale`, which is not below their own scale. */
 extern Vec *expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage);
 
 /*
@@ -311,7 +328,7 @@ extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp
  */
 extern Vec *expr_codes_vec(ExprSet *set, Vec *vec, int stage);
 
-/* ExprSet.describe: fills `pure`, `slow` and `narrows` of a node without its children. */
+/* ExprSet.describe: sets `pure`, `slow` and `narrows` of a node; its children do not matter. */
 extern void expr_memo_describe(Node *node, NodeFacts *facts);
 /*
  * Returns whether it pays to keep the results of this expression for combinations of its columns'
@@ -344,8 +361,8 @@ extern void expr_window_note(ExprWindow *window, int n, int missed);
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 /*
- * Returns the result of an operator of two compiled decimals; NULL if it is none, or the scale is
- * too large.
+ * Emits an operator of two compiled decimals and returns its result.  NULL: funcid is no such
+ * operator, or the result's scale would be too large.
  */
 extern Vec *expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stage);
 extern Vec *expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
@@ -368,17 +385,20 @@ extern bool expr_translate_scales(struct ExprProgram *p, const ExprOp *op, uint1
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 
-/* Returns the operand with decimals in a scale that is not below their own. */
+/* Returns the operand with a vector's decimals in `scale`, which is not below their own scale. */
 extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 scale);
 
-/* Returns whether it has a constant pattern without wildcards, except for a % at its end. */
+/*
+ * Returns whether these arguments of LIKE have a constant pattern without wildcards, except for a %
+ * at its end.
+ */
 extern bool expr_is_simple_like(List *args);
 
-/* Return whether this is a function of decimal_ops.c, of time_fields.c, or of intervals.c. */
+/* Return whether decimal_ops.c, time_fields.c or intervals.c has an operation for the function. */
 extern bool expr_is_decimal(Oid funcid);
 extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);
-/* Returns whether this is a function of rounding.c over decimals with a known number of digits. */
+/* Returns whether rounding.c compiles this call: scales and the number of digits are known. */
 extern bool expr_is_rounding(Oid funcid, List *args);
 
 #endif /* GPUAGG_EXPR_INTERNAL_H */

@@ -14,20 +14,13 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
+#include "common/compat.h"
 #include "expr/expr_internal.h"
 #include "operators/vector_functions.h"
 
 /* True if core neither checks the range of such a time nor treats it as infinite. */
 #define TIME_SAFE(t) \
 	((t) > 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS && (t) < VECTOR_DAY_MAX * VECTOR_DAY_USECS)
-
-/* Returns whether the interval is one of those that newer releases use for infinity. */
-static inline bool
-is_edge(const Interval *i)
-{
-	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
-		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
-}
 
 /* Row i of a vector of intervals. */
 #define INTERVAL(vec, i) ((const Interval *) DatumGetPointer(((const Datum *) (vec)->values)[i]))
@@ -60,7 +53,7 @@ is_edge(const Interval *i)
 	Interval *z = &((Interval *) op->data)[i]; \
 	((Datum *) op->r->values)[i] = PointerGetDatum(z)
 
-/* timestamp - timestamp: whole days and the rest */
+/* r = a - b for timestamps: an interval of whole days and the remaining time */
 static void
 run_between(const ExprOp *op, int n)
 {
@@ -79,6 +72,7 @@ run_between(const ExprOp *op, int n)
 	});
 }
 
+/* r = a + b for intervals, field by field */
 static void
 run_plus(const ExprOp *op, int n)
 {
@@ -87,12 +81,15 @@ run_plus(const ExprOp *op, int n)
 		const Interval *y = INTERVAL(op->b, i);
 		INTERVAL_RESULT(i);
 
-		rare = is_edge(x) || is_edge(y) || __builtin_add_overflow(x->month, y->month, &z->month) ||
+		rare = compat_interval_may_be_infinite(x) || compat_interval_may_be_infinite(y) ||
+			__builtin_add_overflow(x->month, y->month, &z->month) ||
 			__builtin_add_overflow(x->day, y->day, &z->day) ||
-			__builtin_add_overflow(x->time, y->time, &z->time) || is_edge(z);
+			__builtin_add_overflow(x->time, y->time, &z->time) ||
+			compat_interval_may_be_infinite(z);
 	});
 }
 
+/* r = a - b for intervals, field by field */
 static void
 run_minus(const ExprOp *op, int n)
 {
@@ -101,15 +98,18 @@ run_minus(const ExprOp *op, int n)
 		const Interval *y = INTERVAL(op->b, i);
 		INTERVAL_RESULT(i);
 
-		rare = is_edge(x) || is_edge(y) || __builtin_sub_overflow(x->month, y->month, &z->month) ||
+		rare = compat_interval_may_be_infinite(x) || compat_interval_may_be_infinite(y) ||
+			__builtin_sub_overflow(x->month, y->month, &z->month) ||
 			__builtin_sub_overflow(x->day, y->day, &z->day) ||
-			__builtin_sub_overflow(x->time, y->time, &z->time) || is_edge(z);
+			__builtin_sub_overflow(x->time, y->time, &z->time) ||
+			compat_interval_may_be_infinite(z);
 	});
 }
 
 /*
- * Adds an interval without months to a time (sign 1), or subtracts it (-1).  With a time zone the
- * interval must not have days either: a local day may have 23 or 25 hours.
+ * Sets r to time + interval (sign 1) or time - interval (sign -1).  Intervals with months take the
+ * scalar fallback.  With a time zone, intervals with days do, too: a local day may have 23 or 25
+ * hours.
  */
 static inline void
 shift_time(const ExprOp *op, int n, const Vec *times, const Vec *spans, int sign)
@@ -132,12 +132,14 @@ shift_time(const ExprOp *op, int n, const Vec *times, const Vec *spans, int sign
 	});
 }
 
+/* r = a + b for a timestamp and an interval */
 static void
 run_later(const ExprOp *op, int n)
 {
 	shift_time(op, n, op->a, op->b, 1);
 }
 
+/* r = a - b for a timestamp and an interval */
 static void
 run_earlier(const ExprOp *op, int n)
 {
@@ -151,6 +153,7 @@ interval_value(const Interval *x)
 	return x->time + ((int64) x->month * DAYS_PER_MONTH + x->day) * (gpuagg_i128) USECS_PER_DAY;
 }
 
+/* Defines a comparison of two intervals. */
 #define RUN_COMPARE(name, sym) \
 	static void run_##name(const ExprOp *op, int n) \
 	{ \
@@ -167,7 +170,10 @@ RUN_COMPARE(le, <=)
 RUN_COMPARE(gt, >)
 RUN_COMPARE(ge, >=)
 
-/* Seconds with six digits; years have 365.25 days. */
+/*
+ * r = extract(epoch FROM a) for intervals: seconds as decimals of scale 6.  A year has 365.25 days,
+ * and each month beyond whole years has 30.
+ */
 static void
 run_epoch(const ExprOp *op, int n)
 {
@@ -177,7 +183,8 @@ run_epoch(const ExprOp *op, int n)
 			(int64) 4 * DAYS_PER_MONTH * (x->month % MONTHS_PER_YEAR) + (int64) 4 * x->day;
 		int64 r = 0;
 
-		rare = is_edge(x) || __builtin_mul_overflow(quarters, (int64) (USECS_PER_DAY / 4), &r) ||
+		rare = compat_interval_may_be_infinite(x) ||
+			__builtin_mul_overflow(quarters, (int64) (USECS_PER_DAY / 4), &r) ||
 			__builtin_add_overflow(r, x->time, &r);
 		((gpuagg_i128 *) op->r->values)[i] = r;
 	});

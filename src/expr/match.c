@@ -79,11 +79,11 @@ typedef struct Elements
 #define MOST_ELEMENTS (1 << 20)
 
 /*
- * Sets the elements; false if the list is not a constant, is empty, or has more than `most`
- * elements.
+ * Sets *e to the elements of the array that saop compares with.  Returns false if it is not a
+ * constant, is NULL or empty, or has more than `most` elements.
  */
 static bool
-elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
+get_elements(ScalarArrayOpExpr *saop, int most, Elements *e)
 {
 	Const *con = lsecond(saop->args);
 	ArrayType *array;
@@ -102,7 +102,8 @@ elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 }
 
 /*
- * Compiles other operators with ANY or ALL, and lists of other types, as OR or AND of comparisons.
+ * Compiles x op ANY (list) as x op e1 OR x op e2 and so on; ALL as AND.  Used for operators and
+ * types that run_in() does not compare.  Returns NULL if the list is not a short constant.
  */
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
@@ -111,7 +112,7 @@ compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 	Elements e;
 
 	/* pg_stat_user_functions would count calls of a user's function, but not those of a list */
-	if (saop->opfuncid >= FirstNormalObjectId || !elements_of(saop, MOST_COMPARISONS, &e) ||
+	if (saop->opfuncid >= FirstNormalObjectId || !get_elements(saop, MOST_COMPARISONS, &e) ||
 		e.n < 2)
 		return NULL;
 	for (int i = 0; i < e.n; i++)
@@ -143,6 +144,7 @@ hash_text(Datum text, bool blanks)
 					  expr_text_length(text, blanks));
 }
 
+/* An entry of the hash table of a list of texts. */
 typedef struct ListText
 {
 	Datum text;
@@ -179,6 +181,7 @@ typedef struct InList
 /* Fewer texts are compared one by one. */
 #define LEAST_HASHED 12
 
+/* Returns whether v is in a list of integers, by binary search. */
 static inline bool
 in_ints(const InList *list, int64 v)
 {
@@ -196,6 +199,7 @@ in_ints(const InList *list, int64 v)
 	return lo < list->count && list->ints[lo] == v;
 }
 
+/* Returns whether an inline text is in a list of texts. */
 static inline bool
 in_texts(const InList *list, Datum text)
 {
@@ -207,7 +211,10 @@ in_texts(const InList *list, Datum text)
 	return false;
 }
 
-/* a IN (list) or NOT IN; data: InList */
+/*
+ * r = a IN (list) or a NOT IN (list); data: InList.  With a NULL in the list, a value that is not
+ * in it gives NULL.
+ */
 static void
 run_in(const ExprOp *op, int n)
 {
@@ -256,6 +263,7 @@ run_in(const ExprOp *op, int n)
 	}
 }
 
+/* qsort comparator */
 static int
 compare_int64(const void *a, const void *b)
 {
@@ -265,6 +273,7 @@ compare_int64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Returns the value of a Datum of an integer column type. */
 static int64
 integer_of(ColumnType type, Datum value)
 {
@@ -280,6 +289,7 @@ integer_of(ColumnType type, Datum value)
 	}
 }
 
+/* Sets list->ints to the elements that are not NULL, in ascending order. */
 static void
 collect_ints(InList *list, const Elements *e, ColumnType type)
 {
@@ -293,6 +303,10 @@ collect_ints(InList *list, const Elements *e, ColumnType type)
 	qsort(list->ints, list->count, sizeof(int64), compare_int64);
 }
 
+/*
+ * Sets list->texts, or list->hashed if there are many, to the elements that are not NULL,
+ * detoasted.
+ */
 static void
 collect_texts(InList *list, const Elements *e)
 {
@@ -382,7 +396,7 @@ expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 	if (!is_membership(saop))
 		return compile_comparisons(set, saop, stage);
 	if ((text && !expr_collation_is_deterministic(saop->inputcollid)) ||
-		!elements_of(saop, MOST_ELEMENTS, &e))
+		!get_elements(saop, MOST_ELEMENTS, &e))
 		return NULL;
 	if (!text)
 		memcpy(types, expr_find_function(func)->args, sizeof(types));

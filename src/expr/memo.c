@@ -61,6 +61,10 @@ enum
 	MEMO_PENDING /* being computed for a row of this page */
 };
 
+/*
+ * The kept results of one expression. An entry is a key (a combination of column values) and its
+ * result.
+ */
 typedef struct Memo
 {
 	ExprDictionary dictionary; /* its numbers are the entries */
@@ -92,6 +96,10 @@ typedef struct Memo
 
 /* ---- entries ------------------------------------------------------------------ */
 
+/*
+ * Enlarges the arrays of entries to `capacity`.  New entries are MEMO_UNKNOWN. width: bytes of a
+ * result.
+ */
 static void
 grow_entries(Memo *memo, uint32 capacity, int width)
 {
@@ -114,6 +122,7 @@ grow_entries(Memo *memo, uint32 capacity, int width)
 	memo->dictionary.values = (Datum *) memo->values;
 }
 
+/* Returns the place in the hash table where the search for a key starts. */
 static inline uint32
 hash_position(const Memo *memo, const uint64 *words)
 {
@@ -124,6 +133,7 @@ hash_position(const Memo *memo, const uint64 *words)
 	return hash_finish(h) & memo->mask;
 }
 
+/* Replaces the hash table by one with `size` places, a power of two, and enters all entries. */
 static void
 rebuild_table(Memo *memo, uint32 size)
 {
@@ -142,7 +152,10 @@ rebuild_table(Memo *memo, uint32 size)
 	}
 }
 
-/* Empties the memo, which gets a new dictionary. */
+/*
+ * Removes all entries and starts a new dictionary. resets: the current ExprSet.resets, for memos
+ * that are valid for one scan only.
+ */
 static void
 empty_memo(Memo *memo, uint32 resets)
 {
@@ -157,7 +170,7 @@ empty_memo(Memo *memo, uint32 resets)
 		rebuild_table(memo, 4 * FIRST_ENTRIES);
 }
 
-/* Returns whether there is memory for another entry. */
+/* Returns whether another entry, or another result, may be kept. The first one always may. */
 static bool
 has_room(const Memo *memo)
 {
@@ -166,7 +179,10 @@ has_room(const Memo *memo)
 		 MemoryContextMemAllocated(memo->cxt, false) <= work_mem * (Size) 1024 / 4);
 }
 
-/* Returns the entry of a key, which is added if it is new; NO_ENTRY: no room. */
+/*
+ * Returns the entry of a key, which is added if it is new; NO_ENTRY: there is no room for it.
+ * words: the key; width: bytes of a result.
+ */
 static inline int32
 lookup_or_add_entry(Memo *memo, const uint64 *words, int width)
 {
@@ -197,7 +213,8 @@ lookup_or_add_entry(Memo *memo, const uint64 *words, int width)
 }
 
 /*
- * Sets the entries of n rows by the numbers of the only column; NO_ENTRY for rows without a number.
+ * Sets at[i] to the entry of row i, by the number that the only column has for it: number + 1, or
+ * 0 for NULL.  NO_ENTRY: the value has no number.  Adds entries for new numbers.
  */
 static void
 find_entries_by_number(Memo *memo, int32 *at, int n, int width)
@@ -221,7 +238,10 @@ find_entries_by_number(Memo *memo, int32 *at, int n, int width)
 		grow_entries(memo, Max(memo->capacity * 2, last + 1), width);
 }
 
-/* Sets the words of n rows' values, from word w on of each key; returns the next word. */
+/*
+ * Writes the bits of a column's values into the keys of n rows: one word, or two for decimals,
+ * from word w on.  Returns the index of the word after them.
+ */
 static int
 add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 {
@@ -256,7 +276,11 @@ add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 	return w + 1;
 }
 
-/* Sets the entries of n rows by words. */
+/*
+ * Sets at[i] to the entry of row i, by the bits of its columns; adds new keys.  NO_ENTRY: the row
+ * is outside of mask (NULL: all rows), a column is VEC_FALLBACK, or there is no room.  Word 0 of a
+ * key has a bit for each column that is NULL.
+ */
 static void
 find_entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 {
@@ -288,7 +312,11 @@ find_entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 			none[i] || (mask && !mask[i]) ? NO_ENTRY : lookup_or_add_entry(memo, keys[i], width);
 }
 
-/* Finds the rows' entries, and sets r: which rows of mask c (NULL: all) are missing. data: Memo */
+/*
+ * First operation of a memo; data: Memo.  Sets memo->at to the entry of each row.  Sets r to true
+ * for rows of mask c (NULL: all rows) that have no kept result and must be computed: the missing
+ * rows.
+ */
 static void
 run_lookup(const ExprOp *op, int n)
 {
@@ -335,7 +363,10 @@ run_lookup(const ExprOp *op, int n)
 
 /* ---- results ------------------------------------------------------------------ */
 
-/* Keeps the result of a row in its entry, if possible; else the entry is unknown again. */
+/*
+ * Keeps a row's result, computed by memo->inner, in entry e.  If the result is VEC_FALLBACK or too
+ * long, or there is no room, the entry becomes MEMO_UNKNOWN again.
+ */
 static void
 keep_result(Memo *memo, int32 e, int row)
 {
@@ -366,7 +397,10 @@ keep_result(Memo *memo, int32 e, int row)
 	memo->outcome[e] = state;
 }
 
-/* r: the results of all rows. data: Memo */
+/*
+ * Last operation of a memo; data: Memo.  Keeps the results of the missing rows, and sets r to the
+ * results of all rows, from entries or from memo->inner.
+ */
 static void
 run_result(const ExprOp *op, int n)
 {
@@ -411,7 +445,10 @@ run_result(const ExprOp *op, int n)
 	}
 }
 
-/* r: core's results for the rows of mask a. data: Memo */
+/*
+ * Sets r to core's results for the rows of mask a, by the scalar fallback.  All other rows become
+ * VEC_FALLBACK. data: Memo
+ */
 static void
 run_evaluate(const ExprOp *op, int n)
 {
@@ -443,7 +480,10 @@ run_evaluate(const ExprOp *op, int n)
 
 /* ---- what results may be kept of --------------------------------------------- */
 
-/* Returns whether the function depends on more than its arguments, or its calls are counted. */
+/*
+ * Callback of check_functions_in_node: returns whether the function depends on more than its
+ * arguments, or its calls are counted in pg_stat_user_functions.
+ */
 static bool
 is_impure(Oid funcid, void *context)
 {
@@ -455,6 +495,10 @@ is_impure(Oid funcid, void *context)
 		func_volatile(funcid) == PROVOLATILE_VOLATILE;
 }
 
+/*
+ * Returns whether the node, without its children, gives equal results for equal column values
+ * within a query, so that results may be kept.  Nodes not listed are not pure.
+ */
 static bool
 is_pure(Node *node)
 {
@@ -491,6 +535,10 @@ is_pure(Node *node)
 	}
 }
 
+/*
+ * Callback of check_functions_in_node: returns whether the function has no vector operation, so
+ * that it is called row by row.
+ */
 static bool
 is_slow_function(Oid funcid, void *context)
 {
@@ -499,7 +547,7 @@ is_slow_function(Oid funcid, void *context)
 		!expr_is_interval(funcid) && !expr_is_decimal(funcid);
 }
 
-/* Returns whether the node itself takes long for each row. */
+/* Returns whether the node itself, without its children, calls a function row by row. */
 static bool
 is_slow(Node *node)
 {
@@ -546,7 +594,8 @@ expr_memo_pays(const ExprSet *set, const NodeFacts *facts)
 }
 
 /*
- * Compiles the columns of the key, or nodes in place of columns; false: one of them cannot be used.
+ * Sets memo->cols and the other members that describe the key, from the columns below the
+ * expression (facts->vars).  Returns false if one of them has no vector, or no numbers.
  */
 static bool
 compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
@@ -569,7 +618,10 @@ compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 	return true;
 }
 
-/* Compiles the expression's own operations, for the rows of mask->vec. */
+/*
+ * Returns the vector of the expression's own operations, which run for the rows of mask->vec only.
+ * If they cannot be compiled, core evaluates the expression for these rows (run_evaluate).
+ */
 static Vec *
 compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 {

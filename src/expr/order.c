@@ -18,13 +18,20 @@
 
 #include "expr/expr_internal.h"
 
+/*
+ * Callback of check_functions_in_node: returns whether the function is neither in vector_ops.h nor
+ * an equality of texts.  All others count as slow.
+ */
 static bool
-is_slow(Oid funcid, void *context)
+lacks_vector_operation(Oid funcid, void *context)
 {
 	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid);
 }
 
-/* Returns whether the expression calls functions row by row, judging by its nodes. */
+/*
+ * Returns whether the expression contains a function that lacks_vector_operation() or a node that
+ * is not listed here.  Such quals run after the others.
+ */
 static bool
 row_by_row_walker(Node *node, void *context)
 {
@@ -43,7 +50,7 @@ row_by_row_walker(Node *node, void *context)
 		case T_BoolExpr:
 		case T_NullTest:
 		case T_BooleanTest:
-			return check_functions_in_node(node, is_slow, context) ||
+			return check_functions_in_node(node, lacks_vector_operation, context) ||
 				expression_tree_walker(node, row_by_row_walker, context);
 		default:
 			return true;

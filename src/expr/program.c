@@ -26,7 +26,10 @@
 
 /* ---- constants ------------------------------------------------------------- */
 
-/* Sets the register form of a constant vector that is filled; false if there is none. */
+/*
+ * Sets the register form of a constant vector that is filled.  Returns false if there is none:
+ * Datums, floats that are not finite, decimals beyond 64 bits.
+ */
 static bool
 constant_bits(const Vec *vec, int64 *bits)
 {
@@ -70,6 +73,10 @@ typedef enum ExprReady
 	EXPR_READY
 } ExprReady;
 
+/*
+ * Returns whether the expression contains a PARAM_EXEC: the result of an initplan, or a value from
+ * an outer plan.
+ */
 static bool
 has_exec_param(Node *node, void *context)
 {
@@ -100,7 +107,10 @@ when_constant_is_ready(const ExprSet *set, const Vec *vec)
 	return EXPR_NOT_READY;
 }
 
-/* Evaluates a constant; rejects the program and returns false if a register cannot hold it. */
+/*
+ * Evaluates the constant of a vector and sets *con.  If a register cannot hold it, rejects the
+ * program and returns false.
+ */
 static bool
 read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 {
@@ -119,6 +129,11 @@ read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 	return true;
 }
 
+/*
+ * Returns the operand of a constant vector.  If core evaluates the constant only once there is a
+ * row, it stays empty until expr_program_settle().  Rejects the program if the constant must not be
+ * evaluated, or a register cannot hold it.
+ */
 static uint16
 translate_constant(ExprProgram *p, Vec *vec)
 {
@@ -166,6 +181,10 @@ expr_program_settle(ExprProgram *p)
 
 /* ---- operations ------------------------------------------------------------ */
 
+/*
+ * Returns the WIRE_ type in which the server stores a column of this type.  Decimals are 64-bit
+ * integers there.
+ */
 static int
 wire_type(ColumnType type)
 {
@@ -187,7 +206,10 @@ is_presence(TupleDesc desc, const Vec *vec)
 		spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
 }
 
-/* Emits the load of a stored column. */
+/*
+ * Returns the operand with the values of a stored column, which is added to p->stored if it is
+ * new.  Rejects the program if it reads too many columns.
+ */
 static uint16
 load_column(ExprProgram *p, ExprStored column)
 {
@@ -204,6 +226,7 @@ load_column(ExprProgram *p, ExprStored column)
 	return expr_program_emit(p, VECTOR_LOAD, wire_type(column.type), s, 0, 0);
 }
 
+/* Returns the operand with the values of a table column; rejects the program if they are Datums. */
 static uint16
 translate_column(ExprProgram *p, const Vec *vec)
 {
@@ -251,8 +274,8 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 }
 
 /*
- * Translates binary-coercible casts.  Registers hold signed and unsigned integers of 32 bits in the
- * same form.
+ * Returns the operand with the result of a binary-coercible cast.  Most casts need no instruction:
+ * registers hold signed and unsigned integers of 32 bits in the same form.
  */
 static uint16
 translate_relabel(ExprProgram *p, const ExprOp *op)
@@ -267,7 +290,10 @@ translate_relabel(ExprProgram *p, const ExprOp *op)
 	return a;
 }
 
-/* Translates operations over vectors of any type, and logical operations. */
+/*
+ * Translates a logical operation, a test or a choice between values (CASE, COALESCE, NULLIF,
+ * GREATEST).  Sets *r to the result's operand; returns false for any other operation.
+ */
 static bool
 translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
@@ -303,6 +329,10 @@ translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
 	return false;
 }
 
+/*
+ * Returns the operand with the result of an operation.  Rejects the program if the GPU has no such
+ * operation.
+ */
 static uint16
 translate_op(ExprProgram *p, const ExprOp *op)
 {
@@ -328,7 +358,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 	return expr_program_reject(p, "a function is not supported on the GPU");
 }
 
-/* Returns the operation that computes a vector. */
+/* Returns the operation that computes a vector, or NULL: the vector is filled in another way. */
 static const ExprOp *
 find_op(const ExprSet *set, const Vec *vec)
 {
@@ -338,7 +368,10 @@ find_op(const ExprSet *set, const Vec *vec)
 	return NULL;
 }
 
-/* ExprProgram.translate */
+/*
+ * ExprProgram.translate: returns the operand with a vector's values, which each vector gets once.
+ * Rejects the program if there is no vector, or it cannot be translated.
+ */
 static uint16
 translate_vec(ExprProgram *p, Vec *vec)
 {
@@ -395,9 +428,9 @@ expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 s
 }
 
 /*
- * Adds a condition `then`, which core evaluates for rows that pass the filter so far.  Each
- * condition is an instruction's result, not a column or a constant, so that a server can remove
- * rows where it is computed (GPUAGG_CONDITION).
+ * Adds the condition `then` to the filter; core evaluates it for rows that pass the filter so far.
+ * Each condition is an instruction's result, not a column or a constant, so that a server can
+ * remove rows where it is computed (GPUAGG_CONDITION).
  */
 static void
 add_condition(ExprProgram *p, uint16 then)
@@ -435,6 +468,7 @@ expr_program_stored(const ExprProgram *p, uint16 operand)
 	return p->flat.instructions[operand].a;
 }
 
+/* Returns whether an operand can be NULL. nulls: [instruction] whether its result can be NULL. */
 static bool
 can_be_null(const ExprProgram *p, const bool *nulls, uint16 operand)
 {
@@ -495,6 +529,7 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 	}
 }
 
+/* Returns the range of all values of an integer column type, in the form of a register. */
 static ExprInterval
 type_interval(ColumnType type)
 {
@@ -512,6 +547,7 @@ type_interval(ColumnType type)
 	}
 }
 
+/* Returns the smallest range that contains both ranges. min > max: the range has no values. */
 static ExprInterval
 union_of(ExprInterval a, ExprInterval b)
 {
@@ -523,7 +559,9 @@ union_of(ExprInterval a, ExprInterval b)
 }
 
 /*
- * Returns the range of truncated times: units are in order, so the ends of the range are truncated.
+ * Returns the range of date_trunc() over times of range a; in: the VECTOR_TIME instruction.
+ * date_trunc() keeps the order of times, so it is applied to both ends.  Returns the range of int64
+ * if an end cannot be truncated.
  */
 static ExprInterval
 truncated_interval(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
@@ -545,7 +583,10 @@ truncated_interval(ExprInterval a, const VectorInstruction *in, const ExprProgra
 		none;
 }
 
-/* Returns the range of an operand, which may exceed the range of its type. */
+/*
+ * Returns a range that contains all values of an integer operand; it may exceed the range of the
+ * operand's type. stored: [stored column] its range. min > max: always NULL.
+ */
 static ExprInterval
 instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 operand)
 {
@@ -623,6 +664,7 @@ expr_program_interval(const ExprProgram *p, const ExprInterval *stored, uint16 o
 
 /* ---- registers -------------------------------------------------------------- */
 
+/* Data of expr_program_finish(): which register each instruction's result is given. */
 typedef struct Allocation
 {
 	int last[VECTOR_MAX_INSTRUCTIONS];  /* [instruction] the last instruction that reads its result
@@ -631,7 +673,7 @@ typedef struct Allocation
 	bool used[VECTOR_MAX_REGISTERS];
 } Allocation;
 
-/* Records that an instruction reads an operand. */
+/* Records that instruction `at` reads an operand. */
 static void
 note_use(Allocation *all, uint16 operand, int at)
 {
@@ -639,7 +681,10 @@ note_use(Allocation *all, uint16 operand, int at)
 		all->last[operand] = Max(all->last[operand], at);
 }
 
-/* Returns the register of an operand, and frees it if this is its last use. */
+/*
+ * Returns the register of an operand, or the operand itself if it is a constant.  Frees the
+ * register if instruction `at` is its last reader; at = -1 frees nothing.
+ */
 static uint16
 use_register(Allocation *all, uint16 operand, int at)
 {

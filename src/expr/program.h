@@ -49,12 +49,16 @@ typedef struct ExprLookup
 	ExprInterval interval; /* range of all values, if the type is an integer */
 } ExprLookup;
 
+/* A program that is being built; see the file's header. */
 typedef struct ExprProgram
 {
 	ExprSet *set;
 	uint16 (*translate)(struct ExprProgram *p, Vec *vec); /* see expr_program_vec */
 	const char *unsupported_reason; /* why the program is rejected; NULL: it is not */
-	/* why a lookup was not made, or NULL; the reason if there is no other way */
+	/*
+	 * NULL, or why an expression must not be evaluated for hidden rows.  If the program is rejected
+	 * later, this is the reason given.
+	 */
 	const char *harm;
 	int nstored;
 	ExprStored stored[WIRE_MAX_STORED_COLS];
@@ -90,8 +94,8 @@ expr_program_vec(ExprProgram *p, Vec *vec)
 }
 
 /*
- * The same for a root, in this type and scale.  Rejects a root that is evaluated row by row, unless
- * a lookup can have its values.
+ * Returns the operand with a root's values in this type and scale.  Rejects the program if the root
+ * is evaluated row by row, unless a lookup can have its values.
  */
 extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale);
 
@@ -115,16 +119,25 @@ extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *en
 /* Sets `nulls` and `interval` of a table that is filled. */
 extern void expr_lookup_finish(ExprLookup *lookup);
 
-/* Returns the operand that says which values of a root, of any type, are NULL. */
+/*
+ * Returns an operand that is NULL for exactly the rows for which the root is NULL.  Its values mean
+ * nothing else.  The root may have any type.
+ */
 extern uint16 expr_program_presence(ExprProgram *p, const ExprRoot *root);
 
-/* Leaves out rows for which the root is not true, from here on. */
+/* Adds a root to the filter of the program: only rows for which it is true are kept. */
 extern void expr_program_filter(ExprProgram *p, const ExprRoot *root);
 
-/* Makes rows undetermined for which the root is, if they pass the filters so far. */
+/*
+ * Adds a condition to the filter: it is undetermined for rows that pass the filter so far and for
+ * which the root is undetermined.
+ */
 extern void expr_program_check(ExprProgram *p, const ExprRoot *root);
 
-/* Appends an operation and returns its result. c is a number with VECTOR_IN. */
+/*
+ * Appends an instruction, unless there is an equal one.  Returns the operand with its result;
+ * VECTOR_NONE if the program is rejected.  a, b, c: operands; c of VECTOR_IN is a count.
+ */
 extern uint16 expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b,
 								uint16 c);
 
@@ -137,18 +150,21 @@ extern uint16 expr_program_constants(ExprProgram *p, int n, const int64 *bits);
  */
 extern bool expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits);
 
-/* Returns the operand of a constant, or of NULL. */
+/* Returns the operand of a constant in register form, or of NULL; equal constants share one. */
 extern uint16 expr_program_constant(ExprProgram *p, int64 bits, bool isnull);
 
-/* Evaluates the constants that core evaluates for the first row. There must be rows. */
+/*
+ * Evaluates the constants that core evaluates only if there is a row.  Call it once a row is known
+ * to exist.
+ */
 extern void expr_program_settle(ExprProgram *p);
 
-/* Returns the number of the stored column that an operand is a copy of, or -1. */
+/* Returns the index in p->stored of the column that an operand loads; -1: it is not a load. */
 extern int expr_program_stored(const ExprProgram *p, uint16 operand);
 
 /*
- * Sets nulls[i]: the result of instruction i may be NULL, if exactly the stored columns s with bit
- * s in `stored` may be.
+ * Sets nulls[i] to whether the result of instruction i can be NULL.  stored: bit s is set if stored
+ * column s can have NULLs.
  */
 extern void expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls);
 
@@ -157,8 +173,8 @@ extern ExprInterval expr_program_interval(const ExprProgram *p, const ExprInterv
 										  uint16 operand, ColumnType type);
 
 /*
- * Lays out the program for n outputs, whose operands are changed to those of the result.  False: it
- * is rejected.
+ * Assigns registers and sets *out to the finished program.  outputs: n operands of p, which are
+ * changed to registers or constants of *out.  Returns false if the program is rejected.
  */
 extern bool expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n);
 

@@ -40,7 +40,9 @@
 /* ---- which expressions ---------------------------------------------------------- */
 
 /*
- * Returns whether the expression contains something that cannot be evaluated by itself, or not yet.
+ * Returns whether the expression cannot be evaluated from a row alone: it has a subplan, a domain,
+ * the parameter of an initplan that has not run yet, or a CaseTestExpr whose CASE is outside.
+ * context: ExprSet
  */
 static bool
 needs_more_than_row(Node *node, void *context)
@@ -86,8 +88,8 @@ needs_more_than_row(Node *node, void *context)
 }
 
 /*
- * Returns the only column that the expression reads of the row; 0: it reads none or several, or
- * whole rows.
+ * Returns the attribute number of the only column that the expression reads; 0: it reads none,
+ * several, a system column or the whole row.
  */
 static AttrNumber
 find_single_column(const ExprSet *set, Expr *expr)
@@ -102,7 +104,10 @@ find_single_column(const ExprSet *set, Expr *expr)
 	return attno > 0 ? attno : 0;
 }
 
-/* Returns whether chunks of the column are dictionaries. */
+/*
+ * Returns whether the column cache stores the column as codes of a dictionary: by-reference types
+ * other than numeric and cstring.
+ */
 static bool
 has_dictionary(Form_pg_attribute att)
 {
@@ -110,8 +115,8 @@ has_dictionary(Form_pg_attribute att)
 }
 
 /*
- * Returns the number of a coded column among the stored ones, which is added if it is new; -1: too
- * many.
+ * Returns the index in p->stored of a column in coded form, which is added if it is new; -1: there
+ * are too many.
  */
 static int
 lookup_or_add_coded(ExprProgram *p, AttrNumber attno)
@@ -163,6 +168,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 
 /* ---- values ------------------------------------------------------------------------- */
 
+/* Data for evaluating a lookup's expression for all entries of a dictionary. */
 typedef struct Evaluator
 {
 	ExprState *state;
@@ -179,6 +185,10 @@ typedef struct Evaluator
 	uint8 *states;
 } Evaluator;
 
+/*
+ * Evaluates the expression for entry e->at, sets the value and state of this entry, and advances
+ * e->at.  Raises the errors of the expression.
+ */
 static void
 evaluate_next(Evaluator *e)
 {
@@ -246,7 +256,10 @@ evaluate_guarded(Evaluator *e)
 	return e->at > e->n;
 }
 
-/* Lets the client get no messages but errors, until the returned level of settings ends. */
+/*
+ * Suppresses messages to the client, except errors.  Returns a nesting level of settings;
+ * AtEOXact_GUC() with it ends this.
+ */
 static int
 silence_client(void)
 {

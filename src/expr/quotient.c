@@ -20,37 +20,39 @@
 #define BASE_DIGITS 4
 #define MOST_POWER 38
 
-typedef struct Magnitude
+/* The most significant digit of base 10000 of a number. */
+typedef struct FirstDigit
 {
-	int weight; /* weight of the first digit of base 10000 that is not 0; 0 for zero */
-	int first;  /* that digit */
-} Magnitude;
+	int weight; /* its power of 10000; 0 if the value is zero */
+	int digit;  /* the first digit of base 10000 that is not 0; 0 if the value is zero */
+} FirstDigit;
 
 /*
- * Sets the magnitude of value * 10^-scale.  `shift` is the power of ten that makes the scale a
- * multiple of 4, namely `groups` * 4.  False: overflows 128 bits.
+ * Finds the first digit of value * 10^-scale.  Multiplying by `shift`, a power of ten, makes the
+ * scale a multiple of 4, namely `groups` * 4.  Returns false if that overflows 128 bits.
  */
 static inline bool
-get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
+find_first_digit(gpuagg_u128 value, int groups, uint64 shift, FirstDigit *first)
 {
 	gpuagg_u128 wide;
 
-	*m = (Magnitude){0, 0};
+	*first = (FirstDigit){0, 0};
 	if (value == 0)
 		return true;
 	if (value >> 64 == 0)
 		wide = value * shift;
 	else if (__builtin_mul_overflow(value, (gpuagg_u128) shift, &wide))
 		return false;
-	m->first = decimal_first_digit(wide, groups, &m->weight);
+	first->digit = decimal_first_digit(wide, groups, &first->weight);
 	return true;
 }
 
+/* Data of run_quotient(). */
 typedef struct QuotientOp
 {
 	int scale;     /* scale of results */
 	Vec *scales;   /* display scales of results */
-	int groups[2]; /* [argument] see get_magnitude */
+	int groups[2]; /* [argument] see find_first_digit */
 	uint64 shift[2];
 	gpuagg_u128 power[MOST_POWER + 1]; /* [n] 10^n */
 } QuotientOp;
@@ -89,7 +91,10 @@ divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128
 	return true;
 }
 
-/* The same for any b; digits may be negative. */
+/*
+ * As divide_small(), but for any b and for negative `digits`.  Returns false on overflow of 128
+ * bits.
+ */
 static inline bool
 divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, gpuagg_u128 *q)
 {
@@ -107,8 +112,9 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 }
 
 /*
- * Sets the quotient of two decimals of scales sa and sb, whose display scales are da and db, and
- * its display scale.  False: take the scalar fallback.
+ * Sets *r to a / b in scale data->scale, and *scale to its display scale. sa, sb: scales of the
+ * integers a and b; da, db: their display scales.  Returns false if the row must take the scalar
+ * fallback.
  */
 static inline bool
 divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb,
@@ -117,13 +123,14 @@ divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i1
 	gpuagg_u128 ua = a < 0 ? -(gpuagg_u128) a : (gpuagg_u128) a;
 	gpuagg_u128 ub = b < 0 ? -(gpuagg_u128) b : (gpuagg_u128) b;
 	gpuagg_u128 quotient;
-	Magnitude ma, mb;
+	FirstDigit first_a, first_b;
 	int digits;
 
-	if (b == 0 || !get_magnitude(ua, data->groups[0], data->shift[0], &ma) ||
-		!get_magnitude(ub, data->groups[1], data->shift[1], &mb))
+	if (b == 0 || !find_first_digit(ua, data->groups[0], data->shift[0], &first_a) ||
+		!find_first_digit(ub, data->groups[1], data->shift[1], &first_b))
 		return false;
-	*scale = decimal_quotient_scale(ma.first, ma.weight, mb.first, mb.weight, Max(da, db));
+	*scale = decimal_quotient_scale(first_a.digit, first_a.weight, first_b.digit, first_b.weight,
+									Max(da, db));
 	if (*scale > data->scale)
 		return false;
 	digits = *scale - sa + sb;
@@ -141,7 +148,7 @@ divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i1
 	return quotient >> 127 == 0;
 }
 
-/* Sets r and data->scales. */
+/* r = a / b for decimals; also sets data->scales to the display scales. */
 static void
 run_quotient(const ExprOp *op, int n)
 {

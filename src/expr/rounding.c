@@ -23,6 +23,7 @@ typedef gpuagg_u128 u128;
 /* The largest power of ten in signed 128 bits. Half of the next one is larger than any value. */
 #define MOST_POWER 38
 
+/* Data of run_round(). */
 typedef struct RoundOp
 {
 	VectorRounding mode;
@@ -58,6 +59,7 @@ remove_digits(const RoundOp *d, i128 a)
 	return a < 0 ? -(i128) quotient : (i128) quotient;
 }
 
+/* r: a rounded as the RoundOp in `data` says. Rows that overflow take the scalar fallback. */
 static void
 run_round(const ExprOp *op, int n)
 {
@@ -75,7 +77,9 @@ run_round(const ExprOp *op, int n)
 	expr_strict(op, n, any ? fallback : NULL);
 }
 
-/* Arguments have the same scale. */
+/*
+ * r: remainder of a / b, for decimals of the same scale.  Rows with b = 0 take the scalar fallback.
+ */
 static void
 run_mod(const ExprOp *op, int n)
 {
@@ -97,6 +101,7 @@ run_mod(const ExprOp *op, int n)
 	expr_strict(op, n, any ? fallback : NULL);
 }
 
+/* r = -1, 0 or 1, the sign of a, as decimals of scale 0. */
 static void
 run_sign(const ExprOp *op, int n)
 {
@@ -108,6 +113,7 @@ run_sign(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 }
 
+/* Returns whether this file has operations for the function, for some arguments. */
 static bool
 is_rounding(Oid funcid)
 {
@@ -139,7 +145,7 @@ expr_is_rounding(Oid funcid, List *args)
 		n <= EXPR_MAX_SCALE && n >= -NUMERIC_MAX_PRECISION;
 }
 
-/* Rounds to n digits after the point; before it, if n is negative. */
+/* Returns decimals a rounded to n digits after the point; n < 0 rounds digits before the point. */
 static Vec *
 compile_round(ExprSet *set, Expr *expr, Vec *a, int n, VectorRounding mode, int stage)
 {
@@ -158,6 +164,7 @@ compile_round(ExprSet *set, Expr *expr, Vec *a, int n, VectorRounding mode, int 
 					 NULL, d);
 }
 
+/* Compiles the remainder of two decimals; NULL if an argument is not a decimal. */
 static Vec *
 compile_mod(ExprSet *set, Expr *expr, List *args, int stage)
 {

@@ -21,7 +21,10 @@
 
 /* ---- vectors ----------------------------------------------------------------- */
 
-/* Multiplies decimals by a power of ten, *data. */
+/*
+ * r = a * 10^n: decimals in a larger scale. data: the power of ten.  Rows that overflow take the
+ * scalar fallback.
+ */
 static void
 run_rescale(const ExprOp *op, int n)
 {
@@ -42,7 +45,10 @@ run_rescale(const ExprOp *op, int n)
 	expr_strict(op, n, any ? fallback : NULL);
 }
 
-/* Sets the display scale of decimals that all have the same one. */
+/*
+ * r: the scale of vector a in every row, as the display scales of decimals that all have the same
+ * one.
+ */
 static void
 run_one_scale(const ExprOp *op, int n)
 {
@@ -53,6 +59,10 @@ run_one_scale(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 }
 
+/*
+ * r = a + b: display scales of products.  The addition is unsigned because rows that are not values
+ * may hold anything.
+ */
 static void
 run_scale_sum(const ExprOp *op, int n)
 {
@@ -65,6 +75,7 @@ run_scale_sum(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 }
 
+/* r = the larger of a and b: display scales of sums, differences and remainders. */
 static void
 run_scale_max(const ExprOp *op, int n)
 {
@@ -155,7 +166,10 @@ expr_translate_rescaled(ExprProgram *p, Vec *vec, int16 scale)
 		expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);
 }
 
-/* Scales are integers. A register of the GPU holds integers in the same form as decimals. */
+/*
+ * Translates the operations of this file, see expr_internal.h.  Scales are integers, and a
+ * register of the GPU holds integers in the same form as decimals.
+ */
 bool
 expr_translate_scales(ExprProgram *p, const ExprOp *op, uint16 *r)
 {

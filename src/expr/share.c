@@ -27,12 +27,14 @@
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+/* Context of facts_walker(): the node whose children are visited. */
 typedef struct FactsContext
 {
 	ExprSet *set;
 	NodeFacts sum; /* combined facts of the children so far */
 } FactsContext;
 
+/* Returns a hash of a constant's value; 0 for NULL. */
 static uint32
 hash_const(const Const *con)
 {
@@ -91,7 +93,10 @@ hash_node(Node *node)
 	return hash_combine(murmurhash32(nodeTag(node)), murmurhash32(field));
 }
 
-/* Returns whether the node itself, whatever its children are, could differ between rows. */
+/*
+ * Returns whether the node may give different results for different rows even if its children do
+ * not.
+ */
 static bool
 is_varying(Node *node)
 {
@@ -110,7 +115,10 @@ is_varying(Node *node)
 	}
 }
 
-/* Adds a column, or a node that is used in its place. */
+/*
+ * Adds a Var, or a node that narrows (see NodeFacts), to facts->vars unless an equal one is there.
+ * If there is no room, only counts it in nvars, at most once.
+ */
 static void
 add_var(NodeFacts *facts, Expr *var)
 {
@@ -125,9 +133,9 @@ add_var(NodeFacts *facts, Expr *var)
 		facts->nvars++;
 }
 
-/* Adds the facts of a node to those of its parent. */
+/* Combines `pure`, `has_slow` and the columns of a child with those of its parent. */
 static void
-add_columns(NodeFacts *sum, const NodeFacts *facts)
+add_child_facts(NodeFacts *sum, const NodeFacts *facts)
 {
 	sum->pure &= facts->pure;
 	sum->has_slow |= facts->has_slow;
@@ -137,6 +145,11 @@ add_columns(NodeFacts *sum, const NodeFacts *facts)
 		sum->nvars = facts->nvars;
 }
 
+/*
+ * Walker: enters the facts of a node and of all nodes below it into set->facts, and combines them
+ * with the facts of the parent (context: FactsContext).  Returns true, to stop, if the stack is too
+ * deep.
+ */
 static bool
 facts_walker(Node *node, void *context)
 {
@@ -171,7 +184,7 @@ facts_walker(Node *node, void *context)
 	mine.sum.node = node;
 	mine.sum.status = entry->status;
 	*entry = mine.sum;
-	add_columns(&up->sum, &mine.sum);
+	add_child_facts(&up->sum, &mine.sum);
 	up->sum.hash = hash_combine(up->sum.hash, mine.sum.hash);
 	up->sum.varying |= mine.sum.varying;
 	up->sum.case_value |= mine.sum.case_value;

@@ -26,6 +26,7 @@
 
 #define DAY_CACHE 2048
 
+/* Data of run_time(). */
 typedef struct TimeOp
 {
 	VectorField field;
@@ -42,7 +43,11 @@ typedef struct TimeOp
 	pg_tz *cached_zone; /* the time zone that the cache is for */
 } TimeOp;
 
-/* Returns the cached value of a day. Changes *offset if the result is the start of a day. */
+/*
+ * Returns the field of a local day or, for date_trunc, the first day of the unit that contains it.
+ * Takes it from the cache if it is there. date_trunc of a timestamptz also sets *offset to the
+ * offset from UTC at the start of the returned day.
+ */
 static inline int64
 calendar_cached(TimeOp *t, int32 day, int64 *offset)
 {
@@ -73,7 +78,10 @@ time_result(TimeOp *t, int64 ts, int64 *offset)
 	return t->trunc ? value * VECTOR_DAY_USECS : value;
 }
 
-/* Sets the session's offset from UTC in microseconds; false if it changes over time. */
+/*
+ * Sets the offset of the session's time zone from UTC in microseconds.  Returns false if it changes
+ * over time.
+ */
 static bool
 get_fixed_offset(int64 *usecs)
 {
@@ -133,6 +141,10 @@ run_plain_field(const ExprOp *op, int n)
 	return true;
 }
 
+/*
+ * r = date_trunc, extract or date_part of a; data: TimeOp.  Times out of range, and times whose
+ * offset is not known, take the scalar fallback.
+ */
 static void
 run_time(const ExprOp *op, int n)
 {

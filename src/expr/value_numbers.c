@@ -37,6 +37,7 @@
 
 #define NO_ENTRY PG_UINT32_MAX
 
+/* An entry of the dictionary's hash table. */
 typedef struct CodeEntry
 {
 	uint64 word; /* up to 8 bytes, or a decimal; else a hash of the bytes */
@@ -44,6 +45,7 @@ typedef struct CodeEntry
 	uint32 code; /* NO_ENTRY: the entry is free */
 } CodeEntry;
 
+/* A dictionary that numbers the values of one vector; its numbers are also called codes. */
 typedef struct Codes
 {
 	ExprDictionary dictionary;
@@ -95,12 +97,14 @@ expr_new_dictionary(void)
 	return ++dictionaries;
 }
 
+/* Returns the place in the hash table where the search for a value starts. */
 static inline uint32
 hash_position(const Codes *codes, uint64 word, uint32 len)
 {
 	return hash_finish(hash_fold(codes->seed, word ^ (uint64) len << 56)) & codes->mask;
 }
 
+/* Replaces the hash table by one of `size` places, a power of two, and enters all entries. */
 static void
 resize_table(Codes *codes, uint32 size)
 {
@@ -125,7 +129,8 @@ resize_table(Codes *codes, uint32 size)
 }
 
 /*
- * Copies a value into the dictionary: bytes in the form of the type, or the numeric of a decimal.
+ * Returns a copy of a value in the dictionary's memory: len bytes at data as a value of the type,
+ * or for data NULL the numeric of decimal `word`.
  */
 static Datum
 make_value(Codes *codes, const char *data, uint32 len, uint64 word)
@@ -156,7 +161,10 @@ make_value(Codes *codes, const char *data, uint32 len, uint64 word)
 	return PointerGetDatum(value);
 }
 
-/* Adds a value at the free entry `at`; NO_ENTRY: there is no room. */
+/*
+ * Adds a value to the dictionary, and its entry at the free place `at` of the hash table.  Returns
+ * its number; NO_ENTRY: there is no room.
+ */
 static pg_noinline uint32
 add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 {
@@ -179,6 +187,10 @@ add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 	return code;
 }
 
+/*
+ * Returns whether the dictionary's value with this number has these bytes.  Their lengths are
+ * equal.
+ */
 static inline bool
 has_bytes(const Codes *codes, uint32 code, const char *data, uint32 len)
 {
@@ -188,8 +200,9 @@ has_bytes(const Codes *codes, uint32 code, const char *data, uint32 len)
 }
 
 /*
- * Returns the number of a value, which is added if it is new; NO_ENTRY: it has none.  data NULL: a
- * decimal.
+ * Returns the number of a value, which is added if it is new; NO_ENTRY: there is no room.
+ * Increments *missed if the value was not in the dictionary. data NULL: a decimal; word: see
+ * CodeEntry.
  */
 static inline uint32
 lookup_or_add_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
@@ -210,6 +223,10 @@ lookup_or_add_code(Codes *codes, const char *data, uint32 len, uint64 word, int 
 	return add_code(codes, data, len, word, at);
 }
 
+/*
+ * Returns the number of a by-reference value; NO_ENTRY if it has none: it is too long, out of line
+ * or compressed, or there is no room.  Increments *missed if it was not in the dictionary.
+ */
 static inline uint32
 code_of_bytes(Codes *codes, Datum value, int *missed)
 {
@@ -233,6 +250,10 @@ code_of_bytes(Codes *codes, Datum value, int *missed)
 	return NO_ENTRY;
 }
 
+/*
+ * Returns the number of a decimal; NO_ENTRY if it has none.  Increments *missed if it was not in
+ * the dictionary.
+ */
 static inline uint32
 code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 {
@@ -250,7 +271,10 @@ code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 	return NO_ENTRY;
 }
 
-/* Sets the codes if all decimals are small and have been looked up before; else returns false. */
+/*
+ * Fast path: sets r to the numbers of n decimals.  Returns false, with r unusable, unless all of
+ * them are below SMALL_DECIMALS and have been looked up before.
+ */
 static bool
 small_codes(const Codes *codes, const gpuagg_i128 *values, int n, int32 *r)
 {

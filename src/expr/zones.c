@@ -14,7 +14,7 @@
 #include "expr/zones.h"
 #include "operators/vector_functions.h"
 
-/* Returns the first range that ends after t; zone->n if there is none. */
+/* Returns the index of the first range that ends after t; zone->n if there is none. */
 static int
 find_range(const ZoneRanges *zone, pg_time_t t)
 {
@@ -33,8 +33,8 @@ find_range(const ZoneRanges *zone, pg_time_t t)
 }
 
 /*
- * Adds a range for t before range i, or extends range i to include t; false: take the scalar
- * fallback.
+ * Makes a range include t: inserts one before range i, or extends range i.  Sets zone->last to it.
+ * Returns false if the offset at t is not known, so that the row must take the scalar fallback.
  */
 static bool
 add_range(ZoneRanges *zone, int i, pg_time_t t)

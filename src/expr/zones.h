@@ -35,6 +35,7 @@ extern bool zone_begin(ZoneRanges *zone);
  */
 extern bool zone_find(ZoneRanges *zone, int64 ts, int64 *offset);
 
+/* As zone_find(), but first tries the range that was found last, without a call. */
 static inline bool
 zone_offset(ZoneRanges *zone, int64 ts, int64 *offset)
 {

@@ -62,7 +62,7 @@ must_be_executed(const HeapFeed *feed, PlanState *node)
 		(feed->append && heap_subplan_unsupported_reason(node, feed->volatile_query));
 }
 
-/* Compiles a subplan, if it is read by pages. */
+/* Creates the HeapTable of a subplan. Compiles its expressions if it is read by pages. */
 static HeapTable *
 open_table(HeapFeed *feed, PlanState *node, int which)
 {
@@ -128,7 +128,10 @@ next_table(HeapFeed *feed)
 
 /* ---- rows that are offered to an engine ------------------------------------------- */
 
-/* Returns whether a constant has a value without any evaluation. */
+/*
+ * Returns whether a constant is a literal or a parameter of the query, so that nothing is
+ * evaluated.
+ */
 static bool
 is_given(const Expr *expr)
 {
@@ -136,7 +139,10 @@ is_given(const Expr *expr)
 		(IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
 }
 
-/* Returns whether all constants have values, even if there are no rows. */
+/*
+ * Returns whether the values of all constant columns are given. If one must be evaluated, core does
+ * so only if there is a row.
+ */
 static bool
 constants_are_given(const HeapFeed *feed)
 {
@@ -168,7 +174,10 @@ record_taken(HeapFeed *feed)
 		feed->offer_left_rows = true;
 }
 
-/* OFFER -> READ or READ_REST. */
+/*
+ * Ends the phase HEAP_OFFER. Without Append the phase HEAP_READ begins. With one HEAP_READ_REST
+ * begins, in which the Append chooses its subplans again from the first.
+ */
 static void
 end_offers(HeapFeed *feed)
 {
@@ -209,6 +218,10 @@ next_offer(HeapFeed *feed, const char **why)
 	}
 }
 
+/*
+ * FeedOps.resident: offers the cached rows of the next table. Returns NULL if there is none;
+ * sets *why if its rows cannot be offered.
+ */
 static struct FeedResident *
 feed_resident(Feed *base, const char **why)
 {
@@ -257,7 +270,7 @@ limit_count(LimitState *node)
 	return (uint64) count;
 }
 
-/* Starts a batch. */
+/* Empties the batch. Columns that pointed into the cache get their own arrays again. */
 static void
 begin_batch(HeapFeed *feed)
 {
@@ -285,7 +298,7 @@ begin_batch(HeapFeed *feed)
 	}
 }
 
-/* Sets the dictionary codes of the columns that have them. */
+/* Sets the dictionary codes of columns whose rows all have codes in one dictionary. */
 static void
 end_batch(HeapFeed *feed)
 {
@@ -400,6 +413,7 @@ blocks_done(const HeapFeed *feed)
 	return scan && heap_scan_counts_blocks(scan) ? scan->blocks_done : 0;
 }
 
+/* FeedOps.next: returns the next batch, or NULL at the end. */
 static Batch *
 feed_next(Feed *base)
 {
@@ -416,6 +430,7 @@ feed_next(Feed *base)
 
 /* ---- opening, rescanning, ending --------------------------------------------------- */
 
+/* FeedOps.rescan: makes the feed start again from the first row. */
 static void
 feed_rescan(Feed *base)
 {
@@ -440,6 +455,7 @@ feed_rescan(Feed *base)
 	base->batches = 0;
 }
 
+/* FeedOps.end: releases all pins. */
 static void
 feed_end(Feed *base)
 {
@@ -461,6 +477,7 @@ static const FeedOps executor_ops = {
 	.explain = heap_explain,
 };
 
+/* Sets up the columns of the batch. resnos[], constants[]: as passed to feed_open(). */
 static void
 init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState **constants)
 {

@@ -238,10 +238,11 @@ extern HeapTable *heap_table_create(HeapFeed *feed, ScanState *node);
 extern int heap_store_outputs(HeapFeed *feed, HeapTable *table);
 
 /*
- * Makes n by-reference values, stored from row `at` on, last as long as the batch.  state: as in a
- * vector; NULL: all rows are values.  chunk: the cached column that they come from, its rows
- * from + rows[i], or from + i if rows is NULL; a NULL chunk: they do not come from the cache.
- * Returns for how many rows that was done: fewer than n if the batch became full.
+ * Makes n by-reference values of output c last as long as the batch; they are in its rows `at` to
+ * at + n - 1.  state[i]: the state of value i, as in Vec.state; NULL: all have values.  chunk: the
+ * cached column that has value i in row from + rows[i], or in row from + i if rows is NULL.  A NULL
+ * chunk: the values do not come from the cache.  Returns for how many rows it was done: fewer than
+ * n if the batch became full.
  */
 extern int heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 								 const CacheChunk *chunk, uint32 from, const uint16 *rows);
@@ -254,8 +255,8 @@ extern void heap_store_constants(HeapFeed *feed);
 /* Returns a memo for a qual of a table that the cache serves; NULL if a memo does not help. */
 extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
 /*
- * Decides a qual for the feed's rows, which are cached.  Sets sel to those that pass and returns
- * their number; returns -1 if the qual must be evaluated.
+ * Decides qual q for the feed's rows, which are cached.  Sets sel to the indexes of those that pass
+ * and returns their number; returns -1 if the qual must be evaluated for each row.
  */
 extern int heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
 
@@ -264,20 +265,24 @@ extern void heap_memo_forget(HeapTable *table);
 
 /* Returns whether an output may be computed once for each value of a cached column. */
 extern bool heap_memo_serves(const HeapTable *table, Expr *expr);
+/* Returns a memo for an output of which heap_memo_serves() is true. */
 extern HeapMemo *heap_memo_create_output(const HeapTable *table, ExprRoot *root);
 /* Prepares the memos of all outputs for the pinned range; false if values repeat too little. */
 extern bool heap_memo_prepare(HeapTable *table);
 /*
- * Stores output c, and those joined to it, for the feed's first n rows, which are cached.  Returns
- * for how many, as heap_store_references does.
+ * Stores output c, and the outputs joined to it, for the feed's first n rows, which are cached.
+ * They become rows of the batch from `at` on.  Returns for how many rows: fewer than n if the batch
+ * became full.
  */
 extern int heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
 
 /* ---- heap_bounds.c, heap_direct.c -------------------------------------------------- */
 
-/* Returns whether bounds may stand for the rows of a range at all. */
+/* Returns whether the outputs of a table allow bounds to stand for rows; see heap_bounds.c. */
 extern bool heap_bounds_possible(const HeapFeed *feed, const HeapTable *table);
-/* Returns whether they may for the pinned range. */
+/*
+ * Returns whether bounds may stand for the rows of the pinned range, if heap_bounds_possible().
+ */
 extern bool heap_bounds_serve(const HeapFeed *feed, const HeapTable *table);
 /* Adds up to `room` rows made of bounds to the batch. */
 extern void heap_bounds_add(HeapFeed *feed, HeapTable *table, int room);
@@ -303,7 +308,7 @@ extern void heap_source_begin(HeapFeed *feed, HeapTable *table);
 extern bool heap_source_has_rows(const HeapFeed *feed);
 /* Replaces the rows at hand by the next ones; false at the end of the subplan. */
 extern bool heap_source_next(HeapFeed *feed);
-/* Adds rows at hand to the batch. */
+/* Adds rows at hand, or rows that the executor returns, to the batch. */
 extern void heap_source_add(HeapFeed *feed);
 /* Releases the rows at hand, and pins on their page. */
 extern void heap_source_leave_rows(HeapFeed *feed);
@@ -314,14 +319,17 @@ extern const char *heap_source_unoffered_reason(const HeapFeed *feed);
 
 /* ---- heap_resident.c --------------------------------------------------------------- */
 
-/* Returns what FeedOps.resident does, for the current subplan, whose source is HEAP_CACHE. */
+/*
+ * Returns an offer of the rows of the current subplan, whose source is HEAP_CACHE.
+ * feed_resident_free() frees it.
+ */
 extern struct FeedResident *heap_resident_create(HeapFeed *feed);
 /* Returns whether an engine has taken all blocks of a table. */
 extern bool heap_resident_complete(const HeapCached *cached);
 
 /* ---- heap_explain.c ---------------------------------------------------------------- */
 
-/* FeedOps.explain. */
+/* FeedOps.explain: prints how the feed reads its rows, and what it has read. */
 extern void heap_explain(Feed *base, const FeedStats *stats, ExplainState *es);
 
 #endif /* GPUAGG_FEED_HEAP_H */

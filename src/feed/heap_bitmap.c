@@ -65,7 +65,7 @@ heap_scan_quals(const ScanState *node)
 }
 
 bool
-heap_index_implies(const ScanState *node, const Expr *qual)
+heap_is_index_qual(const ScanState *node, const Expr *qual)
 {
 	return list_member_ptr(heap_index_quals(node), qual);
 }
@@ -81,7 +81,7 @@ heap_bitmap_create(BitmapHeapScanState *node)
 	return bitmap;
 }
 
-/* Runs the nodes below, which read the indexes. */
+/* Runs the plan nodes below the scan, which read the indexes; sets bitmap->tbm. */
 static void
 read_indexes(HeapBitmap *bitmap)
 {
@@ -102,6 +102,10 @@ begin_shared(HeapBitmap *bitmap)
 	compat_bitmap_attach(&bitmap->iterator, bitmap->node);
 }
 
+/*
+ * Makes the bitmap, or waits for the one that participants share, and begins to iterate over
+ * it.
+ */
 static void
 begin_bitmap(HeapBitmap *bitmap)
 {
@@ -121,7 +125,10 @@ begin_bitmap(HeapBitmap *bitmap)
 	MemoryContextSwitchTo(old);
 }
 
-/* Adds one more page of the table's nblocks to the queue, and starts to read it. */
+/*
+ * Adds the bitmap's next page below block nblocks to the queue, and prefetches it; sets
+ * bitmap->ended if there is none.
+ */
 static void
 queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 {

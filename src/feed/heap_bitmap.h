@@ -20,8 +20,8 @@ extern List *heap_index_quals(const ScanState *node);
 /* Returns the quals that rows of a scan must pass, including those conditions. */
 extern List *heap_scan_quals(const ScanState *node);
 
-/* Returns whether a qual of heap_scan_quals() is a condition of an index. */
-extern bool heap_index_implies(const ScanState *node, const Expr *qual);
+/* Returns whether a qual of heap_scan_quals() is one of heap_index_quals(). */
+extern bool heap_is_index_qual(const ScanState *node, const Expr *qual);
 
 /* Creates the state in the current memory context; reads no index. */
 extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node);

@@ -33,8 +33,8 @@ heap_bounds_possible(const HeapFeed *feed, const HeapTable *table)
 }
 
 /*
- * Returns whether the aggregates would return the chunk's bounds. A zero bound of floats may have
- * either sign, so it does not qualify.
+ * Returns whether min() and max() of the chunk's rows are the chunk's bounds. A zero bound of
+ * floats may have either sign, so it does not qualify.
  */
 static bool
 has_extremes(const CacheChunk *chunk, const Column *col)

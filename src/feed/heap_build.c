@@ -171,8 +171,8 @@ heap_builder_full(const HeapBuilder *builder)
 /* ---- reading pages ------------------------------------------------------------ */
 
 /*
- * Adds the numerics that decimals cannot represent; the vector has pointers to them in place of
- * values.
+ * Adds the current page's numerics of column c that decimals cannot represent. The vector has
+ * pointers to them in place of values. first_row: the page's first row in the range.
  */
 static void
 add_exceptions(HeapBuilder *builder, int c, uint32 first_row)
@@ -211,7 +211,10 @@ add_page(HeapBuilder *builder, uint32 first_row)
 	}
 }
 
-/* Adds n NULL rows, which readers will not use. */
+/*
+ * Adds n NULL rows in place of a changed block's rows to each chunk that is being built. Readers do
+ * not use them.
+ */
 static void
 add_unused(HeapBuilder *builder, int n)
 {
@@ -225,7 +228,7 @@ add_unused(HeapBuilder *builder, int n)
 				chunk_builder_add(builder->chunks[c], zero, state, Min(n, EXPR_ROWS));
 }
 
-/* Begins to read a range. */
+/* Makes the scan read the first nblocks blocks of a range, and empties the chunk builders. */
 static void
 start_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 {
@@ -238,6 +241,7 @@ start_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 		chunk_builder_reset(builder->chunks[c]);
 }
 
+/* Reads the next block of the range into builder->page; returns false at the end. */
 static bool
 read_block(HeapBuilder *builder)
 {
@@ -332,7 +336,10 @@ heap_builder_stop(HeapBuilder *builder)
 
 /* ---- publishing ----------------------------------------------------------------- */
 
-/* Publishes the chunks that were built, in the pinned range. */
+/*
+ * Publishes the chunks that were built, in the pinned range. Sets builder->full and stops if
+ * the cache has no memory for one.
+ */
 static void
 publish_chunks(HeapBuilder *builder, CachePin *pin)
 {
@@ -355,7 +362,10 @@ publish_chunks(HeapBuilder *builder, CachePin *pin)
 	}
 }
 
-/* Returns whether the pinned range is the one that this builder has just made. */
+/*
+ * Returns whether a range has the same blocks, rows and LSNs as the one that this builder has just
+ * read, so that the builder's chunks fit it.
+ */
 static bool
 is_ours(HeapBuilder *builder, const CacheRange *range)
 {

@@ -17,7 +17,7 @@
 typedef struct HeapBuilder HeapBuilder;
 
 /*
- * Makes the cache's key of a table's column; returns false if the cache cannot hold the column.
+ * Sets *key to the cache's key of a table's column; returns false if the cache cannot hold it.
  * scale: for a numeric without a declared scale, the scale of the decimals that are wanted; -1:
  * none. Other types ignore it.
  */
@@ -30,7 +30,10 @@ extern ColumnType heap_build_type(TupleDesc desc, const CacheColumnKey *key, int
 extern HeapBuilder *heap_builder_create(Relation rel, CacheTable *table, int ncols,
 										const CacheColumnKey *cols);
 
-/* Begins to build from what the scan's snapshot sees. The scan must outlive heap_builder_stop(). */
+/*
+ * Sets the scan whose snapshot decides which rows are built. The scan must outlive
+ * heap_builder_stop().
+ */
 extern void heap_builder_start(HeapBuilder *builder, HeapScanDesc scan);
 
 /*

@@ -43,7 +43,10 @@
 /* Most cached rows in a HeapPage: HeapRows.tuple has 16 bits. */
 #define MAX_CACHED_ROWS 32768
 
-/* Returns the scale of the decimals that vectors want of a column; -1 if there are none. */
+/*
+ * Returns the scale of the decimals that the set's vectors need of a column; -1 if they need
+ * none.
+ */
 static int16
 decimal_scale(const ExprSet *set, AttrNumber attno)
 {
@@ -228,7 +231,10 @@ heap_cached_stop(HeapCached *cached)
 
 /* ---- which blocks come next ---------------------------------------------------- */
 
-/* Claims the next blocks; returns false when there are no more. */
+/*
+ * Sets block and end to the next blocks that this participant reads; returns false when there
+ * are no more.
+ */
 static bool
 claim_blocks(HeapCached *cached)
 {
@@ -259,6 +265,7 @@ claim_blocks(HeapCached *cached)
 	return true;
 }
 
+/* Returns whether an engine has taken the rows of a block by reference. */
 static bool
 is_taken(const HeapCached *cached, BlockNumber block)
 {
@@ -266,7 +273,7 @@ is_taken(const HeapCached *cached, BlockNumber block)
 		cache_blocks_has(&cached->taken[block / CACHE_RANGE_BLOCKS], block % CACHE_RANGE_BLOCKS);
 }
 
-/* Skips n blocks that an engine has taken. */
+/* Passes over the next n blocks, which an engine has taken, and counts them as read. */
 static void
 skip_taken(HeapCached *cached, int n)
 {
@@ -292,7 +299,7 @@ skip_taken_ranges(HeapCached *cached)
 	}
 }
 
-/* Lists the blocks of the current range that are read from the heap. */
+/* Makes the scan read those blocks of the current range that are neither proved nor taken. */
 static void
 list_stale(HeapCached *cached)
 {
@@ -305,7 +312,10 @@ list_stale(HeapCached *cached)
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
 
-/* Adds the columns that the current range lacks; pins it. */
+/*
+ * Adds the columns that a range lacks to the cache. Sets cached->pin: the range with its new
+ * columns, or NULL if it is not in the cache.
+ */
 static void
 build_range(HeapCached *cached, uint32 number, int nblocks)
 {
@@ -342,7 +352,7 @@ should_build(HeapCached *cached)
 	return false;
 }
 
-/* Decides how many ranges to skip, from whether the last one was built. */
+/* Decides how many of the next ranges are not tried, from whether the last one was built. */
 static void
 plan_next_build(HeapCached *cached)
 {
@@ -400,7 +410,7 @@ heap_cached_whole(const HeapCached *cached)
 	return cached->whole;
 }
 
-/* Tests the quals against the bounds of the pinned range's chunks. */
+/* Sets skipped, implied[] and all_implied from the bounds of the pinned range's chunks. */
 static void
 test_bounds(HeapCached *cached)
 {
@@ -562,8 +572,8 @@ fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapR
 #define LINE_BYTES 64
 
 /*
- * Points a vector to its values in the cache; returns false if the chunk has another layout, NULLs
- * or exceptions.
+ * Points a vector to n values in the cache, from row `from` on. Returns false if they must be
+ * decoded: the chunk does not store them as the vector does, or has NULLs or exceptions.
  */
 static bool
 borrow_values(Vec *vec, const CacheChunk *chunk, uint32 from, int n)
@@ -589,7 +599,7 @@ heap_cached_unborrow(HeapColumns *columns)
 		columns->vecs[v]->values = columns->vecs[v]->memory;
 }
 
-/* Fills a vector that only tells which rows are not NULL; the values have no meaning. */
+/* Sets which rows of a vector are NULL; its values have no meaning (heap_cached_presence()). */
 static void
 fill_presence(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
 {

@@ -34,7 +34,7 @@ typedef struct HeapCached
 	MemoryContext builder_cxt;
 	int backoff;      /* doubles with each consecutive range that was not worth building; 0 after a
 						 success */
-	int nskip_builds; /* number of next ranges that are not to be built */
+	int nskip_builds; /* number of ranges that will not be built next */
 	Proof proof;
 	bool begun; /* a scan is under way; the fields below are valid */
 
@@ -92,8 +92,9 @@ extern bool heap_cached_lacks_chunks(const HeapCached *cached);
 extern bool heap_cached_leaves_range(const HeapCached *cached);
 
 /*
- * Returns whether only the NULLs of a column are wanted: as a byte of any value. Such a column
- * counts values of a type that is too wide for a column of its own.
+ * Returns whether a reader of a chunk needs only which rows are NULL: it reads a column of
+ * bytes whose values have no meaning. Such a column counts the values of a type that is too
+ * wide for a column of its own.
  */
 static inline bool
 heap_cached_presence(ColumnType chunk_type, ColumnType wanted)
@@ -111,7 +112,10 @@ heap_cached_chunk(const HeapCached *cached, AttrNumber attno)
 	return cached->pin->chunks[cached->slots[attno - 1]];
 }
 
-/* Returns the number of the pinned range's dictionaries, for Column.dictionary. */
+/*
+ * Returns the identifier of the pinned range's dictionaries, for Column.dictionary. Each pin
+ * gets a new one.
+ */
 static inline uint64
 heap_cached_dictionary(const HeapCached *cached)
 {
@@ -131,6 +135,7 @@ extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
  */
 extern void heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 							 const HeapRows *rows, int after, bool condition, MemoryContext cxt);
+/* Points all vectors back to their own arrays. */
 extern void heap_cached_unborrow(HeapColumns *columns);
 /*
  * Stores a row's columns in a slot for the table's rows; other attributes become NULL.

@@ -189,7 +189,10 @@ heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int 
 	columns->fetches = BLCKSZ / HEAP_FETCH_BYTES / (columns->nsteps + 1) + 1;
 }
 
-/* Reads a word of the null bitmaps of all rows, unless it is the last one read. */
+/*
+ * Sets present[] to one word of each row's null bitmap, where a set bit means not NULL, and
+ * present_in_all. Does nothing if that word was read last.
+ */
 static void
 read_present(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, int word)
 {
@@ -290,6 +293,7 @@ behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int 
 	return (Behind){position + (run & HEAP_RUN_BYTES), (uint32) (run >> 15)};
 }
 
+/* Takes a step that has attributes of fixed width only. */
 static pg_attribute_always_inline void
 step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
 {
@@ -297,7 +301,10 @@ step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
 		decoder->position[i] = behind_run(decoder, over, complete, i).at;
 }
 
-/* Takes a step that ends with a column of fixed width. */
+/*
+ * Takes a step that ends with a column of fixed width. Sets located[i] to the value of row i;
+ * NULL if it is NULL.
+ */
 static pg_attribute_always_inline void
 step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 		   const uint8 *page, int n, const uint8 **located)
@@ -329,7 +336,10 @@ varlena_end(const uint8 *page, const DecodeAttr *attr, Behind *behind)
 	return behind->at + ((header >> 1) & behind->mask);
 }
 
-/* Takes a step that ends with a varlena; located: NULL unless that is a wanted column. */
+/*
+ * Takes a step that ends with a varlena. located: as in step_fixed(); NULL if the varlena is
+ * not a wanted column.
+ */
 static pg_attribute_always_inline void
 step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 			 const uint8 *page, int n, const uint8 **located)
@@ -344,7 +354,7 @@ step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 	}
 }
 
-/* Takes a step that ends with two varlenas. */
+/* Takes a step that ends with two varlenas. shift: bit of the second one in present[]. */
 static pg_attribute_always_inline void
 step_pair(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 		  int shift, const uint8 *page, int n)
@@ -360,6 +370,7 @@ step_pair(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bo
 	}
 }
 
+/* Takes a step that ends with a cstring. located: as in step_varlena(). */
 static void
 step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 			 const uint8 *page, int n, const uint8 **located)
@@ -407,6 +418,9 @@ take_step(HeapDecoder *decoder, const HeapStep *step, const StepOver *over, bool
 		step_varlena(decoder, attr, over, complete, page, n, NULL);
 }
 
+/*
+ * Ends a step to a wanted column: sets complete[], and uses the missing value for older tuples.
+ */
 static void
 finish_column(const HeapDecoder *decoder, HeapColumns *columns, const HeapStep *step,
 			  const HeapPage *page, const HeapRows *rows, bool complete)
@@ -456,8 +470,8 @@ begin_walk(HeapDecoder *decoder, const HeapColumns *columns, const HeapRows *row
 }
 
 /*
- * Locates the columns that do not have the same offset in all rows: from first_null on, and after
- * an attribute of variable width.
+ * Sets located[] for the columns that do not have the same offset in all rows: those from
+ * first_null on, and those after an attribute of variable width.
  */
 static void
 locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const HeapPage *page,
@@ -559,6 +573,7 @@ fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **
 	}
 }
 
+/* Fills a vector with pointers to the values on the page. */
 static void
 fill_references(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
 {

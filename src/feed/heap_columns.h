@@ -85,7 +85,10 @@ extern void heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSe
  */
 extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 							  const HeapPage *page, const HeapRows *rows);
-/* Keeps rows sel[0 .. n - 1], ascending, of those whose columns were filled last. */
+/*
+ * Reduces rows to those with the indexes sel[0 .. n - 1], ascending. Their columns were filled
+ * last, and the decoder's positions are kept for them.
+ */
 extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
 
 #endif /* GPUAGG_FEED_HEAP_COLUMNS_H */

@@ -35,10 +35,7 @@ heap_direct_possible(const HeapFeed *feed, const HeapTable *table)
 	return true;
 }
 
-/*
- * Marks the NULLs among rows from, from + 1, ... of a chunk in n rows of the batch, from row `at`
- * on.
- */
+/* Sets row at + i of the batch to NULL where row from + i of the chunk is NULL, for i < n. */
 static void
 copy_validity(ColumnWriter *writer, int at, const uint64 *validity, uint32 from, int n)
 {
@@ -47,7 +44,10 @@ copy_validity(ColumnWriter *writer, int at, const uint64 *validity, uint32 from,
 			column_write_null(writer, at + i);
 }
 
-/* Marks NULLs and unrepresentable values of n rows, as chunk_read() returned their states. */
+/*
+ * Writes row at + i of the batch where row from + i of the chunk is NULL or unrepresentable,
+ * for i < n. state: as chunk_read() has set it.
+ */
 static void
 store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from, int n,
 			 const uint8 *state)
@@ -64,8 +64,9 @@ store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from,
 }
 
 /*
- * Points the batch's column to rows of the chunk, which then are all rows of the batch. Returns
- * false if the chunk has another layout.
+ * Points the column of an empty batch to n rows of the chunk, instead of copying their values. No
+ * other rows may be added to the batch then. Returns false if the chunk's values cannot be used as
+ * they are; they must be decoded. Sets the column's bounds in either case.
  */
 static bool
 borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32 from, int n)

@@ -234,7 +234,7 @@ heap_index_ended_early(const HeapIndex *index)
 }
 
 void
-heap_index_stop(HeapIndex *index)
+heap_index_reset(HeapIndex *index)
 {
 	index->begun = index->ended = index->held = index->ended_early = false;
 }

@@ -34,7 +34,7 @@ extern void heap_index_take(HeapIndex *index, Buffer buffer, OffsetNumber *wante
 							bool *recheck);
 /* Returns whether the scan has ended before its last tuple. */
 extern bool heap_index_ended_early(const HeapIndex *index);
-/* Resets the state: the node has been, or will be, rescanned or ended. */
-extern void heap_index_stop(HeapIndex *index);
+/* Forgets the scan, so that the next call begins one; the node itself is rescanned or ended. */
+extern void heap_index_reset(HeapIndex *index);
 
 #endif /* GPUAGG_FEED_HEAP_INDEX_H */

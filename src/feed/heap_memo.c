@@ -69,6 +69,7 @@ single_column(const HeapTable *table, Node *expr)
 	return attno <= 0 || TupleDescAttr(desc, attno - 1)->attbyval ? 0 : attno;
 }
 
+/* Creates an empty memo for an expression over one column. */
 static HeapMemo *
 create_memo(AttrNumber attno)
 {
@@ -109,6 +110,7 @@ heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 	return memo;
 }
 
+/* Frees the outcomes and values of a memo. */
 static void
 forget_values(HeapMemo *memo, HeapTable *table)
 {
@@ -129,7 +131,10 @@ heap_memo_forget(HeapTable *table)
 			forget_values(table->outputs[c].memo, table);
 }
 
-/* Prepares the memo for the pinned range; returns false if its values repeat too little. */
+/*
+ * Prepares the memo for the pinned range: empties it if it has outcomes of another range.
+ * Returns false if the range's values repeat too little.
+ */
 static bool
 prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 {
@@ -148,7 +153,10 @@ prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 	return true;
 }
 
-/* Sets codes[] of the feed's rows, which are cached; NULLs have the code after the last one. */
+/*
+ * Sets codes[i] to the code of the feed's row i, which is cached, in the chunk's dictionary.
+ * NULLs have the code after the last one.
+ */
 static void
 read_codes(const CacheChunk *chunk, const HeapFeed *feed, uint32 *codes)
 {
@@ -209,7 +217,7 @@ heap_memo_prepare(HeapTable *table)
 	return true;
 }
 
-/* Returns whether there is memory for one more value. */
+/* Returns whether the memo may keep one more value of `size` bytes. */
 static bool
 may_keep(const HeapMemo *memo, const HeapTable *table, Size size)
 {
@@ -217,7 +225,10 @@ may_keep(const HeapMemo *memo, const HeapTable *table, Size size)
 		table->memo_bytes + size <= Max(EXPR_PAGE_BYTES, work_mem * (size_t) 1024);
 }
 
-/* Returns the value of row i, whose code is k. *kept: the value lasts as long as the range. */
+/*
+ * Returns the output's value for row i, whose code is k; evaluates it if no earlier row had
+ * that code. *kept: the value lasts as long as the range.
+ */
 static Datum
 get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool *kept)
 {
@@ -276,7 +287,10 @@ store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnul
 		column_write(writer, row, value);
 }
 
-/* Stores the codes of n rows, which are below ncodes, for the batch's column. */
+/*
+ * Stores the codes of n rows of an output, from row `at` of the batch on. Codes are below
+ * ncodes. If earlier rows have codes of another dictionary, the column gets none.
+ */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
 {

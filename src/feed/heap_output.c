@@ -11,8 +11,8 @@
 #include "feed/heap.h"
 
 /*
- * Evaluates output c of row i by core and stores it, also in the outputs joined to it
- * (HeapRoot.next).
+ * Evaluates output c for the feed's row i with core's evaluator. Stores it in a row of the
+ * batch, also for the outputs joined to it (HeapRoot.next).
  */
 static void
 store_scalar(HeapFeed *feed, int c, int i, int row)
@@ -30,7 +30,10 @@ store_scalar(HeapFeed *feed, int c, int i, int row)
 	}
 }
 
-/* Replaces by-reference values by copies in the batch's arena; see heap_store_references(). */
+/*
+ * Replaces n by-reference values, from row `at` of the batch on, by copies in the batch's
+ * arena. Returns for how many rows, as heap_store_references() does.
+ */
 static int
 copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const uint8 *state)
 {
@@ -49,8 +52,9 @@ copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const u
 }
 
 /*
- * Stores the codes that the values have in the chunk's dictionary, if all rows of the batch have
- * codes in the same one.
+ * Stores the codes that the values have in the chunk's dictionary. If they repeat too little,
+ * or earlier rows of the batch have codes of another dictionary, the column gets none.
+ * Arguments are those of heap_store_references().
  */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
@@ -99,8 +103,9 @@ heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 }
 
 /*
- * Stores the dictionary's copies of n by-reference values, and their codes (Vec.codes). Returns
- * false if some value has no code, or the batch may outlive the dictionary.
+ * Points n rows of an output to the values that the expression's dictionary owns, and stores
+ * their codes (Vec.codes). Returns false, with nothing stored, if some value has no code,
+ * values are long, or the batch may outlive the dictionary.
  */
 static bool
 store_numbered(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
@@ -237,7 +242,10 @@ heap_store_constants(HeapFeed *feed)
 	feed->constants_done = true;
 }
 
-/* Evaluates expressions that no output needs but core evaluates, as they may raise an error. */
+/*
+ * Evaluates expressions that no output needs, but that core evaluates, as they may raise an
+ * error.
+ */
 static void
 run_checks(HeapFeed *feed, HeapTable *table)
 {

@@ -31,7 +31,10 @@
 #include "feed/heap_index.h"
 #include "feed/heap_page.h"
 
-/* Makes the part of a heap scan descriptor that an index scan needs and its node does not have. */
+/*
+ * Creates the heap scan descriptor for an index scan, whose node has none: only the fields that
+ * are read here are set.
+ */
 static HeapScanDesc
 describe_scan(HeapScan *scan)
 {
@@ -157,10 +160,10 @@ is_most_used(Buffer buffer)
 }
 
 /*
- * Pins a block. In shared buffers it is mostly in the buffer after that of the previous block, and
- * comparing that buffer's tag is cheaper than a lookup. Pinning it so does not raise its usage
- * count. Therefore it is done only where a lookup would not raise the count either: in a big table
- * (rs_strategy), or if the count is at its maximum.
+ * Pins a block and returns its buffer. In shared buffers it is mostly in the buffer after that
+ * of the previous block, and comparing that buffer's tag is cheaper than a lookup. Pinning it
+ * so does not raise its usage count. Therefore it is done only where a lookup would not raise
+ * the count either: in a big table (rs_strategy), or if the count is at its maximum.
  */
 static Buffer
 pin_block(HeapScan *scan, BlockNumber block)
@@ -186,7 +189,7 @@ pin_block(HeapScan *scan, BlockNumber block)
  */
 #define MAX_MISSES 4
 
-/* Pins the page after the current one, if there is one. */
+/* Pins the page after the current one as scan->ahead, if there is one. */
 static void
 open_ahead(HeapScan *scan)
 {
@@ -222,7 +225,7 @@ heap_scan_stop(HeapScan *scan)
 	if (scan->bitmap)
 		heap_bitmap_stop(scan->bitmap);
 	if (scan->index)
-		heap_index_stop(scan->index);
+		heap_index_reset(scan->index);
 }
 
 void
@@ -239,7 +242,8 @@ heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n)
 #define ITEM_IS_NORMAL(item) (((item) >> 15 & 3) == LP_NORMAL)
 
 /*
- * Collects the tuples of an all-visible page. Returns their number; lists them unless counts_only.
+ * Returns the number of tuples of an all-visible page. Sets lines[] and tuples[] unless
+ * counts_only.
  */
 static int
 collect_all(HeapPage *page, int lines, bool counts_only)
@@ -269,7 +273,10 @@ collect_all(HeapPage *page, int lines, bool counts_only)
 	return normal;
 }
 
-/* Collects the visible tuples of a page, testing each one. Returns their number. */
+/*
+ * Tests each tuple of a page. Sets lines[] and tuples[] to the visible ones, and returns their
+ * number.
+ */
 static int
 collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, bool serializable)
 {
@@ -324,7 +331,7 @@ collect_wanted(HeapScan *scan, HeapPage *page)
 	return n;
 }
 
-/* Collects the visible tuples of the page, which is share-locked. */
+/* Sets the visible tuples of the page, which is share-locked, and their number. */
 static void
 collect_tuples(HeapScan *scan, HeapPage *page)
 {
@@ -362,7 +369,7 @@ start_fetching(HeapScan *scan, const HeapPage *page)
 }
 
 /*
- * Prefetches only the selected tuples of a bitmap or index scan. The page is not locked, so its
+ * A bitmap or index scan prefetches its selected tuples only. The page is not locked, so its
  * line pointers may be wrong; a wrong prefetch does no harm.
  */
 void
@@ -394,15 +401,18 @@ heap_fetch_tuples(HeapScan *scan, int bytes)
 }
 
 /*
- * Sets where the attributes of each tuple begin, the fewest attributes of a tuple, and whether any
- * is NULL. These fields are in the last 8 bytes of the fixed part of a header: half of t_ctid,
- * t_infomask2, t_infomask, t_hoff and the first byte of the null bitmap.
+ * The last 8 bytes of a tuple header's fixed part as one word: half of t_ctid, t_infomask2,
+ * t_infomask, t_hoff and the first byte of the null bitmap.
  */
 #define HEADER_WORD (offsetof(HeapTupleHeaderData, t_infomask2) - 2)
 #define WORD_NATTS ((uint64) HEAP_NATTS_MASK << 16)
 #define WORD_HASNULL ((uint64) HEAP_HASNULL << 32)
 #define WORD_HOFF (UINT64CONST(0xff) << 48)
 
+/*
+ * Sets HeapPage.data, min_natts and has_nulls from the headers of the page's tuples. Prefetches
+ * the page ahead meanwhile.
+ */
 static void
 examine_headers(HeapScan *scan, HeapPage *page)
 {

@@ -42,6 +42,7 @@ typedef struct HeapPage
 	uint16 data[MaxHeapTuplesPerPage];   /* offset of the first attribute from start */
 } HeapPage;
 
+/* Returns the header of visible tuple i of the page. */
 static inline HeapTupleHeader
 heap_page_tuple(const HeapPage *page, int i)
 {
@@ -107,8 +108,12 @@ extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
 extern bool heap_scan_ended_early(const HeapScan *scan);
 /* Like heap_scan_next_page(), but also returns pages without visible tuples. */
 extern bool heap_scan_read_page(HeapScan *scan, HeapPage *page);
-/* Makes the scan read these blocks, and then end until this is called again. */
+/*
+ * Makes the scan read the n blocks of a list, and then end. With a NULL list core's scan
+ * chooses the blocks again.
+ */
 extern void heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n);
+/* Releases the page's pin, if there is one. The page has no rows then. */
 extern void heap_page_release(HeapPage *page);
 /* Releases the pin of the page ahead. The scan will not go on. */
 extern void heap_scan_stop(HeapScan *scan);

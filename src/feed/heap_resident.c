@@ -31,12 +31,17 @@ typedef struct Collector
 	void *arg;
 } Collector;
 
+/* Returns the reader of the table whose rows are offered. */
 static HeapCached *
 current_cached(const FeedResident *resident)
 {
 	return ((HeapFeed *) resident->feed)->table->cached;
 }
 
+/*
+ * Appends nrows rows of a cached range, from row `first` on, to the list. range: its number;
+ * contents: its descriptor.
+ */
 static void
 add_row_range(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
 			  uint32 nrows)
@@ -122,6 +127,7 @@ add_row_ranges(Collector *c, uint32 range, const CacheBlocks *proved)
 	}
 }
 
+/* Returns how many rows a range's proved blocks have. */
 static uint32
 proved_rows(const CacheRange *contents, const CacheBlocks *proved)
 {
@@ -135,7 +141,10 @@ proved_rows(const CacheRange *contents, const CacheBlocks *proved)
 	return n;
 }
 
-/* Collects the rows of the pinned range. */
+/*
+ * Collects the proved rows of the pinned range, and marks their blocks as taken. If the quals
+ * refute the range, its rows are only counted.
+ */
 static void
 collect_range(Collector *c, uint32 range, int nblocks)
 {
@@ -162,7 +171,7 @@ collect_range(Collector *c, uint32 range, int nblocks)
 
 /* ---- spans ----------------------------------------------------------------- */
 
-/* Marks all blocks of a span as taken, or as not taken. */
+/* Marks all blocks of nranges ranges, from range `first` on, as taken or as not taken. */
 static void
 mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 {
@@ -175,8 +184,8 @@ mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 }
 
 /*
- * Gets what is known of each column in the span, as chunks; returns false if one column is
- * unknown.
+ * Sets out[] to what the chunks of each column have in common in the span; returns false if
+ * that is unknown for one column. The entries point to `chunks`.
  */
 static bool
 span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
@@ -310,6 +319,7 @@ list_row_ranges(FeedResident *resident, const WireSpan *span, uint64 expected)
 	return digest == expected && resident->nrow_ranges <= MOST_ROW_RANGES;
 }
 
+/* Compares for qsort(): by range, then by first row. */
 static int
 compare_row_ranges(const void *a, const void *b)
 {
@@ -321,7 +331,7 @@ compare_row_ranges(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Returns the index of the first row range of a range or a later one. */
+/* Returns the index of the first row range whose range is `range` or a later one. */
 static uint32
 find_row_range(const FeedResident *resident, uint32 range)
 {
@@ -391,8 +401,9 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 }
 
 /*
- * Keeps or gives back the spans that stand for their row ranges, and drops the others. Returns the
- * rows of those that are kept.
+ * Removes spans whose row ranges are listed from the list of spans; their row ranges stay. The
+ * other spans stay if `keep` is set, and are given back otherwise. Returns the number of rows
+ * of spans that stay.
  */
 static uint64
 keep_spans(FeedResident *resident, bool keep)
@@ -420,8 +431,9 @@ keep_spans(FeedResident *resident, bool keep)
 }
 
 /*
- * Sets refuted[] for row ranges of whole ranges that the quals refute, among those with lacking[]
- * not 0. Returns whether these are more than half of them.
+ * Sets refuted[i] if lacking[i] is not 0 and row range i is a whole range that the quals
+ * refute; clears it otherwise. Returns whether that is more than half of the cached ones with
+ * lacking[] not 0.
  */
 static bool
 refute_row_ranges(FeedResident *resident, const uint64 *lacking, bool *refuted)
@@ -523,7 +535,7 @@ count_blocks(const FeedResident *resident)
 	return n;
 }
 
-/* Counts rows for a plan node that is not executed. */
+/* Counts rows in the instrumentation of a plan node that is not executed. */
 static void
 count_rows(CompatInstrumentation *instrument, uint64 nrows)
 {
@@ -581,7 +593,7 @@ feed_resident_free(FeedResident *resident)
 	pfree(resident);
 }
 
-/* Evaluates the outputs that are constants. */
+/* Evaluates the outputs that are constants, and stores them in the offer. */
 static void
 set_constants(HeapFeed *feed, FeedResident *resident)
 {

@@ -13,7 +13,10 @@
 
 #include "feed/heap.h"
 
-/* Returns how many rows pass a qual whose stage has run; sets sel to their numbers. */
+/*
+ * Sets sel to the indexes of the rows that pass a qual whose stage has run; returns their
+ * number.
+ */
 static int
 select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
@@ -72,7 +75,9 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 		expr_compact(table->set, q, sel, n);
 }
 
-/* Points the vectors of in-place outputs to the batch's arrays, behind its rows. */
+/*
+ * Makes the vectors of in-place outputs write to the batch's arrays, from its next free row on.
+ */
 static void
 point_outputs_to_batch(HeapFeed *feed, HeapTable *table)
 {

@@ -141,13 +141,17 @@ is_clock(Node *node)
 		  ((FuncExpr *) node)->funcid == F_STATEMENT_TIMESTAMP));
 }
 
+/* Returns whether a value is from -limit to limit. */
 static inline bool
 is_within(int64 value, int64 limit)
 {
 	return value >= -limit && value <= limit;
 }
 
-/* Returns whether a constant is a number of days or an interval of at most some thousand years. */
+/*
+ * Returns whether a constant is a number of days or an interval so small that adding it to a
+ * current time cannot overflow: at most 1,000 years in each field.
+ */
 static bool
 is_overflow_safe(Node *node)
 {
@@ -197,9 +201,12 @@ is_safe_value(Node *node)
 	}
 }
 
-/* Returns whether a value may be computed here. first: it belongs to the first qual. */
+/*
+ * Returns whether the expression that a column is compared with may be evaluated for a whole
+ * range. first: it belongs to the first qual.
+ */
 static bool
-is_value(Node *node, bool first)
+may_evaluate_value(Node *node, bool first)
 {
 	return is_safe_value(node) ||
 		(first && !contain_var_clause(node) && !contain_volatile_functions(node) &&
@@ -207,8 +214,8 @@ is_value(Node *node, bool first)
 }
 
 /*
- * Sets the column of a test, if one side of a comparison is a column, perhaps after a cast;
- * otherwise returns false.
+ * Sets the column of a test, and the cast if there is one, from one side of a comparison.
+ * Returns false if that side is not a column or a time cast of one.
  */
 static bool
 set_column(SkipTest *test, Node *side)
@@ -232,6 +239,10 @@ set_column(SkipTest *test, Node *side)
 	return true;
 }
 
+/*
+ * Makes the test of a qual. first: it is the first qual. Returns false if bounds cannot decide
+ * the qual; *test may be partly set then.
+ */
 static bool
 make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 {
@@ -257,7 +268,7 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 		column = lsecond(op->args);
 		value = linitial(op->args);
 	}
-	if (!OidIsValid(opno) || !set_column(test, column) || !is_value(value, first) ||
+	if (!OidIsValid(opno) || !set_column(test, column) || !may_evaluate_value(value, first) ||
 		!set_operator(test, opno, exprType(column)))
 		return false;
 	test->collation = op->inputcollid;
@@ -344,6 +355,7 @@ zone_days(void)
 #define FIRST_DAY (-2400000)
 #define LAST_DAY 70000000
 
+/* Returns whether a bound of dates or times is not infinity or -infinity. */
 static bool
 is_finite(const SkipTest *test, ColumnBound bound)
 {
@@ -353,7 +365,7 @@ is_finite(const SkipTest *test, ColumnBound bound)
 
 /* Returns whether a finite bound of dates or times can be cast without an error. */
 static bool
-is_near(const SkipTest *test, ColumnBound bound)
+is_castable(const SkipTest *test, ColumnBound bound)
 {
 	int64 day = bound.integer / (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
 
@@ -371,7 +383,7 @@ cast_may_fail(const SkipTest *test, const CacheChunk *chunk)
 		!chunk->has_bounds)
 		return false;
 	return !is_finite(test, chunk->least) || !is_finite(test, chunk->greatest) ||
-		!is_near(test, chunk->least) || !is_near(test, chunk->greatest);
+		!is_castable(test, chunk->least) || !is_castable(test, chunk->greatest);
 }
 
 /*
@@ -383,15 +395,16 @@ move_bound(const SkipTest *test, ColumnBound *bound, int days)
 {
 	if (!is_finite(test, *bound))
 		return true;
-	if (!is_near(test, *bound))
+	if (!is_castable(test, *bound))
 		return false;
 	bound->integer += days * (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
 	return true;
 }
 
 /*
- * Returns whether "bound op value" is true for the chunk's least or greatest value, moved outwards
- * if need be; `unknown` if that cannot be decided.
+ * Returns whether "bound op value" is true for one bound of the chunk: the greatest value if
+ * `greatest` is set, else the least. Where the time zone matters, the bound is first moved
+ * outwards. Returns `unknown` if that is impossible.
  */
 static bool
 bound_satisfies(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool unknown)
@@ -460,9 +473,9 @@ is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 	return !test->value_null;
 }
 
-/* Returns whether no row of the chunk can pass. */
+/* Returns whether the test shows that no row of the chunk passes. */
 static bool
-refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
+no_row_passes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == chunk->nrows : chunk->nnulls == 0;
@@ -484,9 +497,9 @@ refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 	}
 }
 
-/* Returns whether all rows of the chunk pass. */
+/* Returns whether the test shows that all rows of the chunk pass. */
 static bool
-implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
+all_rows_pass(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == 0 : chunk->nnulls == chunk->nrows;
@@ -514,7 +527,7 @@ heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *sl
 
 	for (int t = 0; t < skip->ntests && !refuted; t++)
 		refuted = skip->tests[t].skips &&
-			refutes(skip, &skip->tests[t], chunks[slots[skip->tests[t].attno - 1]]);
+			no_row_passes(skip, &skip->tests[t], chunks[slots[skip->tests[t].attno - 1]]);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(skip->temp_cxt);
 	return refuted;
@@ -530,7 +543,7 @@ heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *sl
 	{
 		SkipTest *test = &skip->tests[t];
 
-		implied[test->qual] = implies(skip, test, chunks[slots[test->attno - 1]]);
+		implied[test->qual] = all_rows_pass(skip, test, chunks[slots[test->attno - 1]]);
 		n += implied[test->qual];
 	}
 	MemoryContextSwitchTo(old);

@@ -34,7 +34,10 @@ scanned_table(PlanState *node)
 	}
 }
 
-/* Begins a subplan that is executed, or that the executor continues. */
+/*
+ * Makes the executor the source of the subplan's rows: of all of them, or of the rest of an
+ * index scan.
+ */
 static void
 begin_executor(HeapTable *table)
 {
@@ -152,7 +155,10 @@ add_executed(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-/* Adds rows of the page; below an Append they are counted for the subplan's node, too. */
+/*
+ * Adds rows of the page to the batch. Below an Append it also counts them for the subplan's
+ * node.
+ */
 static void
 add_page(HeapFeed *feed, HeapTable *table)
 {

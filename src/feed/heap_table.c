@@ -90,8 +90,8 @@ add_check(HeapTable *table, Expr *expr)
 }
 
 /*
- * Adds checks. Core computes all targets of a plan node. A target that is not an output, or is
- * part of an expression that may not evaluate it, can still raise an error.
+ * Adds checks. Core computes all targets of a plan node. A target that is not an output, or
+ * whose value a projection above may not need, can still raise an error.
  */
 static void
 add_checks(HeapFeed *feed, HeapTable *table)
@@ -114,6 +114,7 @@ add_checks(HeapFeed *feed, HeapTable *table)
 	bms_free(shown);
 }
 
+/* Compiles the expression of an output for a stage, in the form that the batch's column needs. */
 static ExprRoot *
 output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stage)
 {
@@ -238,7 +239,10 @@ add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
 					   attnos);
 }
 
-/* Prepares to read the table by way of the column cache, and the per-qual facts. */
+/*
+ * Prepares to read the table by way of the column cache, and sets what is known for each qual:
+ * closed, rechecks, indexed and memos.
+ */
 static void
 init_cached(HeapFeed *feed, HeapTable *table)
 {
@@ -270,7 +274,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	for (int q = 0; q < table->nquals; q++)
 	{
 		table->closed[q] = expr_stage_is_closed(table->set, q);
-		table->rechecks[q] = heap_index_implies(table->scan->node, table->quals[q]->expr);
+		table->rechecks[q] = heap_is_index_qual(table->scan->node, table->quals[q]->expr);
 		table->indexed[q] = table->closed[q] && table->rechecks[q];
 	}
 	for (int q = 0; table->cached && q < table->nquals; q++)

@@ -19,10 +19,10 @@
 #include "feed/heap.h"
 
 /*
- * Returns why a node's expressions forbid it. They are evaluated a page at a time, once per use or
- * not at all, and again by core for rows of the scalar fallback. Volatile functions would show
- * that. A subplan's functions are unknown here, so no subplan is allowed if anything in the query
- * is volatile.
+ * Returns why a node's expressions cannot be evaluated by pages; NULL if they can. They are
+ * evaluated a page at a time, once per use or not at all, and again by core for rows of the
+ * scalar fallback. With volatile functions the difference would show. A subplan's functions are
+ * unknown here, so no subplan is allowed if anything in the query is volatile.
  */
 static const char *
 expressions_unsupported_reason(PlanState *node, bool volatile_query)
@@ -41,6 +41,7 @@ expressions_unsupported_reason(PlanState *node, bool volatile_query)
 	return NULL;
 }
 
+/* Returns whether an expression contains an OR. */
 static bool
 has_or(Node *node, void *context)
 {
@@ -85,6 +86,7 @@ heap_subplan_unsupported_reason(PlanState *node, bool volatile_query)
 	return why ? why : expressions_unsupported_reason(node, volatile_query);
 }
 
+/* Returns whether a function is not one that PostgreSQL comes with. */
 static bool
 is_users_function(Oid funcid, void *context)
 {
@@ -128,6 +130,7 @@ heap_find_append(PlanState *child)
 	return IsA(child, AppendState) ? (AppendState *) child : NULL;
 }
 
+/* Returns whether some expression of a list may raise an error. Members may be TargetEntries. */
 static bool
 any_can_fail(List *exprs, ParamListInfo params)
 {

@@ -67,6 +67,7 @@ typedef struct OrderedFeed
 
 /* ---- partitions --------------------------------------------------------- */
 
+/* Writes the rows of a batch to the partitions, by the hashes of their keys. */
 static void
 partition_batch(OrderedFeed *feed, const Batch *batch)
 {
@@ -79,6 +80,7 @@ partition_batch(OrderedFeed *feed, const Batch *batch)
 	}
 }
 
+/* Ends writing to the partitions, if any, and adds them to the list of pending ones. */
 static void
 finish_partitions(OrderedFeed *feed)
 {
@@ -121,6 +123,7 @@ begin_tuplesort(OrderedFeed *feed)
 									  TUPLESORT_NONE);
 }
 
+/* Adds the rows of a batch to the tuplesort: their codes, and each row as bytes. */
 static void
 tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 {
@@ -143,6 +146,10 @@ tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 	}
 }
 
+/*
+ * Returns the next batch of the tuplesort's rows. After the last one ends the tuplesort and
+ * returns NULL.
+ */
 static Batch *
 next_tuplesorted(OrderedFeed *feed)
 {
@@ -168,8 +175,8 @@ next_tuplesorted(OrderedFeed *feed)
 /* ---- loading ------------------------------------------------------------ */
 
 /*
- * Moves the rows of the store, which exceeds the memory, to partitions or a tuplesort; later rows
- * of this load follow them.
+ * Moves the rows of the store, which exceeds the memory limit, to partitions or a tuplesort.
+ * Later rows of this load go there directly.
  */
 static void
 leave_memory(OrderedFeed *feed)
@@ -195,6 +202,7 @@ leave_memory(OrderedFeed *feed)
 	row_store_clear_rows(feed->store);
 }
 
+/* Adds a batch to the store, or to the partitions or tuplesort that have taken its place. */
 static void
 load_batch(OrderedFeed *feed, const Batch *batch)
 {
@@ -225,7 +233,7 @@ finish_load(OrderedFeed *feed)
 		row_store_sort(feed->store);
 }
 
-/* Loads the next partition; false if there is none. */
+/* Loads the next pending partition; returns false if there is none. */
 static bool
 load_partition(OrderedFeed *feed)
 {
@@ -243,8 +251,8 @@ load_partition(OrderedFeed *feed)
 }
 
 /*
- * Loads all rows of the inner feed. That runs in the caller's memory context, in which its scans
- * may begin.
+ * Loads all rows of the inner feed. The inner feed runs in the caller's memory context, in
+ * which its scans may begin.
  */
 static void
 load_inner(OrderedFeed *feed)
@@ -264,6 +272,7 @@ load_inner(OrderedFeed *feed)
 	MemoryContextSwitchTo(old);
 }
 
+/* FeedOps.next: returns the next batch of sorted rows, or NULL at the end. */
 static Batch *
 ordered_next(Feed *base)
 {
@@ -304,6 +313,7 @@ discard_rows(OrderedFeed *feed)
 	row_store_clear(feed->store);
 }
 
+/* FeedOps.rescan: makes the feed read and sort its rows again. */
 static void
 ordered_rescan(Feed *base)
 {
@@ -316,6 +326,7 @@ ordered_rescan(Feed *base)
 	feed->base.rows = feed->base.batches = 0;
 }
 
+/* FeedOps.end: ends the inner feed too, and frees this one. */
 static void
 ordered_end(Feed *base)
 {
@@ -331,6 +342,7 @@ ordered_end(Feed *base)
 	MemoryContextDelete(feed->cxt);
 }
 
+/* FeedOps.explain: the inner feed's lines, and how rows were sorted. */
 static void
 ordered_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {

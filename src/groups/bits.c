@@ -236,7 +236,8 @@ group_bits_possible_groups(const GroupBits *bits)
 	} while (0)
 
 /*
- * Adds one key's contribution to the rows' bit positions. Returns false if a value is out of range.
+ * Adds one key's digit, times its factor, to the bit positions at[] of n rows; if `first`, replaces
+ * them. Returns false if a value is out of the key's range; at[] is undefined then.
  */
 static bool
 add_key_positions(const KeyBits *key, const Column *col, int n, uint32 *at, bool first)
@@ -266,7 +267,7 @@ add_key_positions(const KeyBits *key, const Column *col, int n, uint32 *at, bool
 	return bad == 0;
 }
 
-/* Sets bits, and counts those that were not set. */
+/* Sets the bits at n positions, and adds the number of those that were clear to bits->count. */
 static void
 set_bits(GroupBits *bits, const uint32 *at, int n)
 {
@@ -284,7 +285,7 @@ set_bits(GroupBits *bits, const uint32 *at, int n)
 	bits->count += added;
 }
 
-/* Returns whether all of these bits are set already. */
+/* Returns whether the bits at all n positions are set already. */
 static bool
 all_bits_set(const GroupBits *bits, const uint32 *at, int n)
 {
@@ -381,8 +382,8 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 	} while (0)
 
 /*
- * Extracts key k of n groups: the last digit of each position in at[], which is then divided by the
- * base.
+ * Writes key k of n groups to its column of bits->batch. The key's digit is the last one of each
+ * position in at[]. Removes that digit from at[], so that the next call reads key k - 1.
  */
 static void
 extract_key(GroupBits *bits, int k, int n)
@@ -432,7 +433,7 @@ extract_key(GroupBits *bits, int k, int n)
 			bitmap_clear(col->validity, i);
 }
 
-/* Fills at[] with the next positions whose bits are set; returns how many. */
+/* Fills at[] with the next positions whose bits are set. Returns their number. */
 static int
 collect_set_bits(GroupBits *bits)
 {

@@ -17,7 +17,7 @@
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
 
-/* Returns the bits of a float that are the same for all equal values: -0 = 0, NaN = NaN. */
+/* Returns the bits of a float, normalised so that equal values have equal bits: -0, all NaNs. */
 static inline uint32
 float_bits(float v)
 {
@@ -31,6 +31,7 @@ float_bits(float v)
 	return bits;
 }
 
+/* Returns the bits of a double, normalised so that equal values have equal bits: -0, all NaNs. */
 static inline uint64
 double_bits(double v)
 {
@@ -44,7 +45,10 @@ double_bits(double v)
 	return bits;
 }
 
-/* Returns the bits of an integer or float as they are in the column. */
+/*
+ * Returns the bits of row i's integer or float, which is not NULL. Floats are not normalised.
+ * Raises an error for columns of other types.
+ */
 static uint64
 column_raw_bits(const Column *col, int i)
 {
@@ -61,7 +65,10 @@ column_raw_bits(const Column *col, int i)
 	}
 }
 
-/* Returns the bits of row i's value as they are packed: neither NULL nor a KEY_DATUM. */
+/*
+ * Returns the bits of row i's integer or float, which is not NULL, as they are in packed words:
+ * floats are normalised, so that equal values have equal bits.
+ */
 static uint64
 column_key_bits(const Column *col, int i)
 {
@@ -96,7 +103,8 @@ allocate_bits(int *used, int *nwords, int bits, int *shift)
 }
 
 /*
- * Returns whether a key needs a shown word: its packed bits do not tell how its value was written.
+ * Returns whether a key needs a shown word (keys.h), because its packed bits do not determine how
+ * its value is shown.
  */
 static bool
 needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
@@ -107,7 +115,7 @@ needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
 	return key->kind == KEY_FLOAT;
 }
 
-/* Decides where keys are in a row. */
+/* Sets keys->layout, nwords and nhead: which word and which bits of a table row each key takes. */
 static void
 layout_keys(GroupKeys *keys, bool segmented)
 {
@@ -223,7 +231,10 @@ group_keys_memory(const GroupKeys *keys)
 				out[i] |= (uint64) (EXPR) << shift; \
 	} while (0)
 
-/* Puts the bits of a column into the words out[]; `first`: replaces what was there. */
+/*
+ * Puts the bits of each row's value, shifted left, into the word out[row]. If `first`, replaces the
+ * words; else adds the bits to those that are there.
+ */
 static void
 pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 {
@@ -255,7 +266,7 @@ pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 	}
 }
 
-/* Corrects the words of rows whose key is NULL. */
+/* In the packed words of rows whose key is NULL: clears the key's field and sets its NULL bit. */
 static void
 pack_nulls(GroupKeys *keys, const KeyLayout *key, const Column *col, int n)
 {
@@ -347,7 +358,7 @@ group_keys_lacks_code(const GroupKeys *keys, int i)
 		max = col->base + (int64) hi; \
 	} while (0)
 
-/* Widens *range by a column's values. */
+/* Widens *range so that it includes n values of a column; NULLs do not count. */
 static void
 column_range(const Column *col, int n, KeyRange *range)
 {
@@ -432,7 +443,7 @@ group_keys_bins(GroupKeys *keys, const Batch *batch)
 	for (int k = 0; k < keys->spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[keys->spec->keys[k].col];
-		/* bin 0 is NULL */
+		/* NULL is digit 0, the least value is digit 1 */
 		uint64 base = (uint64) keys->ranges[k].min - 1 - (uint64) col->base;
 		uint64 factor = keys->ranges[k].factor;
 		bool first = k == 0;
@@ -509,8 +520,9 @@ group_keys_same_datums(const GroupKeys *keys, const Batch *batch, int i, int j)
 /* ---- a row of the table ------------------------------------------------- */
 
 /*
- * Returns the value to show for a row with this code: the dictionary's value if that has the same
- * bytes, else a copy.
+ * Returns the value that a group shows for a key, whose code is `code` and whose value in the
+ * group's first row is `value`. It is the dictionary's value if that has the same bytes, else a
+ * copy in value_cxt.
  */
 static Datum
 shown_value(GroupKeys *keys, int k, int32 code, Datum value)
@@ -616,8 +628,8 @@ group_keys_carry_last(GroupKeys *keys, char *row)
 }
 
 /*
- * Returns the bits of a key's value in the first row, or the Datum kept for it. Not for dictionary
- * codes.
+ * Returns the bits of the key's value that the group shows; in a segmented table the Datum, for a
+ * KEY_DATUM. Returns 0 and sets *isnull if it is NULL. Not for keys that are dictionary codes.
  */
 static uint64
 key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)

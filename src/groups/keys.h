@@ -3,9 +3,9 @@
  *	  Keys of groups as packed words, bins and hashes.
  *
  * A row of a GroupTable begins with its keys. First come the packed words, by which groups are
- * found: each key has a field of bits in one of them. Then comes one word for each key whose packed
- * bits do not tell how its value was written: the shown word. Equal keys may differ in that, as 1.0
- * and 1.00 or -0 and 0 do. A group shows the values of its first row.
+ * found: each key has a field of bits in one of them. Then comes a "shown word" for each key whose
+ * packed bits do not determine how its value is shown: equal values may look different, as 1.0 and
+ * 1.00 or -0 and 0 do. A group shows the values of its first row.
  *
  * Functions may raise errors where they call functions of the keys' types.
  */
@@ -83,9 +83,9 @@ extern size_t group_keys_memory(const GroupKeys *keys);
 extern void group_keys_pack(GroupKeys *keys, const Batch *batch, int64 max_codes, size_t max_bytes);
 /* Returns whether some key of row i has no code, because its dictionary has no room. */
 extern bool group_keys_lacks_code(const GroupKeys *keys, int i);
-/* Widens ranges[] by the keys of a batch. Every key must be a KEY_RAW. */
+/* Widens ranges[] so that they include the keys of a batch. Every key must be a KEY_RAW. */
 extern void group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges);
-/* Fills words[0] with bin numbers. All keys must be within keys->ranges. */
+/* Fills words[0] with the rows' bin numbers. All keys must be within keys->ranges. */
 extern void group_keys_bins(GroupKeys *keys, const Batch *batch);
 /* Fills the hashes of Datum keys, and nothing else, for group_keys_spill_hash. */
 extern void group_keys_hash_datums(GroupKeys *keys, const Batch *batch);
@@ -114,7 +114,7 @@ extern Datum group_key_datum(const GroupKeys *keys, const char *row, int key, bo
 /* Returns a key's SQL values of n rows, which are row_size bytes apart. */
 extern void group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
 							 Datum *values, bool *nulls);
-/* Returns an integer key as a signed number. */
+/* Returns an integer key of a group; 0 if it is NULL, which sets *isnull. */
 extern int64 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull);
 /* Returns what group_keys_spill_hash returns for this row's keys. */
 extern uint64 group_keys_row_hash(const GroupKeys *keys, const char *row);

@@ -24,7 +24,10 @@
 #define MAX_PROBES 1024
 #endif
 
-/* Adds a group with the keys of batch row i. Returns its row, or NO_GROUP if there is no room. */
+/*
+ * Adds a group with the keys of batch row i. Returns the offset of its table row. If there is no
+ * room, returns NO_GROUP, and the table accepts no new groups from now on.
+ */
 static uint32
 insert_row(GroupTable *table, const Batch *batch, int i)
 {
@@ -46,7 +49,7 @@ insert_row(GroupTable *table, const Batch *batch, int i)
 	return at;
 }
 
-/* Packs the keys of a batch. Without new groups, values get no new codes. */
+/* Packs the keys of a batch. If the table is frozen, new values of Datum keys get no code. */
 static void
 pack_keys(GroupTable *table, const Batch *batch)
 {
@@ -55,6 +58,7 @@ pack_keys(GroupTable *table, const Batch *batch)
 
 /* ---- runs --------------------------------------------------------------- */
 
+/* Returns whether rows i and j of the packed batch have the same words. */
 static inline bool
 same_words(const GroupTable *table, int nwords, int i, int j)
 {
@@ -64,7 +68,7 @@ same_words(const GroupTable *table, int nwords, int i, int j)
 	return true;
 }
 
-/* Finds the runs of equal keys among n rows. */
+/* Sets run_start, nruns and mean_run: the runs of equal keys among n rows. */
 static void
 split_runs(GroupTable *table, int nwords, int n)
 {
@@ -94,8 +98,8 @@ split_runs(GroupTable *table, int nwords, int n)
 }
 
 /*
- * If a sample has runs of equal keys: finds all runs, and packs the keys of their first rows.
- * Returns whether it did.
+ * Finds all runs of equal keys if at least half of a sample's rows equal the row before. Also moves
+ * the packed words of each run's first row to index [run]. Returns whether it found the runs.
  */
 static bool
 find_runs(GroupTable *table, int nwords, int n)
@@ -115,7 +119,7 @@ find_runs(GroupTable *table, int nwords, int n)
 	return true;
 }
 
-/* Fills at[] from run_at[]. */
+/* Fills at[]: each row gets the offset that run_at[] has for its run. */
 static void
 expand_runs(GroupTable *table)
 {
@@ -130,6 +134,7 @@ expand_runs(GroupTable *table)
 
 /* ---- hash --------------------------------------------------------------- */
 
+/* Returns the hash of the i-th packed key. `seed` is table->seed, which callers load only once. */
 static inline uint32
 hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
 {
@@ -140,7 +145,7 @@ hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
 	return hash_finish(h);
 }
 
-/* Returns the hash of a group's packed words. */
+/* Returns the hash of a group's packed words, as hash_words computes it for a batch. */
 static uint32
 hash_group(const GroupTable *table, uint32 group)
 {
@@ -167,6 +172,7 @@ table_insert(uint64 *slots, uint32 mask, uint64 entry)
 #define FILLED_BYTES ((size_t) 16 * 1024 * 1024)
 #define MOVED_GROUPS 65536
 
+/* Sets all bytes to 0xff: entries of hash tables and maps are NO_GROUP then. */
 static void
 fill_empty(void *start, size_t size)
 {
@@ -177,6 +183,7 @@ fill_empty(void *start, size_t size)
 	}
 }
 
+/* Checks for interrupts if the index i of a loop is a multiple of MOVED_GROUPS. */
 static inline void
 check_interrupts_at(size_t i)
 {
@@ -184,6 +191,7 @@ check_interrupts_at(size_t i)
 		CHECK_FOR_INTERRUPTS();
 }
 
+/* Allocates a hash table of `size` empty entries. */
 static uint64 *
 new_hash_table(GroupTable *table, size_t size)
 {
@@ -195,8 +203,8 @@ new_hash_table(GroupTable *table, size_t size)
 }
 
 /*
- * Returns the size of a hash table for one group more, and for the groups that are expected as far
- * as the number of groups confirms the estimate.
+ * Returns how many entries a new hash table should have: enough for one more group, and for the
+ * expected groups. The expectation is limited by GROUPS_UNPROVEN and GROUPS_PER_GROUP (table.h).
  */
 static size_t
 wanted_size(const GroupTable *table)
@@ -207,7 +215,7 @@ wanted_size(const GroupTable *table)
 	return group_table_hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1.0));
 }
 
-/* Moves all entries to a larger hash table. */
+/* Moves all entries to a hash table that is at least twice as large. */
 static void
 grow_hash(GroupTable *table)
 {
@@ -228,7 +236,7 @@ grow_hash(GroupTable *table)
 	table->mask = mask;
 }
 
-/* Makes a new hash table of this size with all groups. */
+/* Replaces the hash table by a new one of `size` entries, which has all groups. */
 static void
 fill_hash_table(GroupTable *table, size_t size)
 {
@@ -273,7 +281,10 @@ change_seed(GroupTable *table, int nwords, int from, int n)
 		table->hash[i] = hash_words(table, table->seed, nwords, i);
 }
 
-/* Finds or adds the group of the i-th of n packed keys, which is that of batch row `row`. */
+/*
+ * Finds the group of the i-th of n packed keys, or adds it with the keys of batch row `row`.
+ * Returns the offset of its table row, or NO_GROUP if the group is new and there is no room.
+ */
 static inline uint32
 lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
 {
@@ -318,7 +329,7 @@ lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, in
 	}
 }
 
-/* Prefetches the first cache line of a row, and one more. */
+/* Prefetches the first cache line of a row, and the line of its last byte or of byte 127. */
 static inline void
 prefetch_row(const GroupTable *table, uint32 at)
 {
@@ -329,8 +340,8 @@ prefetch_row(const GroupTable *table, uint32 at)
 }
 
 /*
- * Finds or adds the groups of n packed keys. The i-th key is that of batch row rows[i], or of row i
- * if rows is NULL.
+ * Finds or adds the groups of n packed keys; sets out[i] as lookup_or_add_group returns it. The
+ * i-th key is the key of batch row rows[i], or of row i if rows is NULL.
  */
 static inline void
 locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, const uint32 *rows,
@@ -356,7 +367,10 @@ locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, cons
 		out[i] = lookup_or_add_group(table, batch, nwords, i, n, rows ? rows[i] : i);
 }
 
-/* Finds or adds the groups of n packed keys in TABLE_HASH; see locate_hash_words. */
+/*
+ * TABLE_HASH: calls locate_hash_words, with a constant number of words where that is 1 or 2, so
+ * that the compiler can unroll its loops. Creates the hash table if there is none.
+ */
 static void
 locate_hash(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
 {
@@ -373,8 +387,8 @@ locate_hash(GroupTable *table, const Batch *batch, int n, const uint32 *rows, ui
 /* ---- direct ------------------------------------------------------------- */
 
 /*
- * Sets the weights of keys in the mixed-radix bin number, and returns the number of bins; 0 if
- * there would be more than max_bins.
+ * Sets ranges[].factor, the keys' weights in the mixed-radix bin number. Returns the number of
+ * bins, or 0 if there would be more than max_bins.
  */
 static int64
 range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
@@ -403,7 +417,7 @@ range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
 	return bins;
 }
 
-/* Extends the ranges to the keys of a group. */
+/* Extends keys.ranges so that they include the keys of the group in this table row. */
 static inline void
 extend_ranges_to_row(GroupTable *table, const char *row)
 {
@@ -496,8 +510,8 @@ bounds_are_inside(const GroupTable *table, const Batch *batch)
 }
 
 /*
- * Extends the ranges to the batch's keys. Returns false if they become too wide; the table is a
- * TABLE_HASH then.
+ * Extends keys.ranges so that they include the batch's keys, and rebuilds the map if they change.
+ * Returns false if the map would need too many bins; the table is a TABLE_HASH then.
  */
 static bool
 extend_ranges_to_batch(GroupTable *table, const Batch *batch)
@@ -539,7 +553,11 @@ extend_ranges_to_batch(GroupTable *table, const Batch *batch)
 	return inside;
 }
 
-/* Finds or adds the groups of n keys in TABLE_DIRECT, by the bins in words[0]. */
+/*
+ * TABLE_DIRECT: finds or adds the groups of n keys, whose bins are in words[0]. Sets out[i] to the
+ * offset of the group's table row, or NO_GROUP if there is no room. The i-th key is the key of
+ * batch row rows[i], or of row i if rows is NULL.
+ */
 static void
 locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
 {
@@ -567,7 +585,10 @@ locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, 
 
 /* ---- dictionary, segmented ---------------------------------------------- */
 
-/* TABLE_DICTIONARY: the code of the only key is the number of the group. */
+/*
+ * TABLE_DICTIONARY: finds or adds the groups of a batch; sets at[]. The dictionary code of the only
+ * key is the number of the group.
+ */
 static void
 locate_dictionary(GroupTable *table, const Batch *batch)
 {
@@ -591,7 +612,10 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	table->frozen |= table->denied;
 }
 
-/* TABLE_SEGMENTED: each run is a group. The first run may continue the row carried over. */
+/*
+ * TABLE_SEGMENTED: finds the runs of equal keys in a batch, and adds a group for each; sets at[].
+ * The first run may continue the last group of the batch before.
+ */
 static void
 locate_segments(GroupTable *table, const Batch *batch)
 {
@@ -670,8 +694,8 @@ group_table_truncate(GroupTable *table, uint32 n, int rows)
 	} while (0)
 
 /*
- * Locates the rows where one key has few bins and all values have a group already: the bins need
- * not be written to memory. Returns false if some value is out of range or has no group.
+ * Fills at[] where there is one key: reads the map without writing bins to memory first. Returns
+ * false if some value is out of range or has no group; at[] is undefined then.
  */
 static bool
 locate_existing_key(GroupTable *table, const Column *col, int n)
@@ -717,7 +741,10 @@ locate_existing_key(GroupTable *table, const Column *col, int n)
 				bins[i] += base + (uint32) v[i] * factor; \
 	} while (0)
 
-/* Adds a key's contribution to bins[]. Returns false if the column is no integer. */
+/*
+ * Adds a key's contribution to bins[], the rows' bin numbers; if `first`, replaces them. Returns
+ * false if the column is no integer.
+ */
 static bool
 add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool first)
 {
@@ -744,7 +771,11 @@ add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool fir
 	return true;
 }
 
-/* Does the same as locate_existing_key for several keys, whose column bounds the feed has set. */
+/*
+ * Fills at[] where there are several keys: reads the map without searching. Returns false if the
+ * feed's column bounds do not prove that all values are in range, or if some row has no group;
+ * at[] is undefined then.
+ */
 static bool
 locate_existing_keys(GroupTable *table, const Batch *batch)
 {
@@ -769,8 +800,8 @@ locate_existing_keys(GroupTable *table, const Batch *batch)
 }
 
 /*
- * Locates the rows of TABLE_DIRECT in a fast way. That needs few bins, no NULLs among the keys, no
- * runs, and a group for each row. Returns false if that is not so.
+ * Fills at[] of TABLE_DIRECT in a fast way. That needs few bins, no NULLs among the keys, no runs,
+ * and an existing group for each row. Returns false if that is not so; at[] is undefined then.
  */
 static bool
 locate_existing(GroupTable *table, const Batch *batch)

@@ -19,7 +19,7 @@
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Appends a value that is not NULL. */
+/* Appends a value that is not NULL: by-reference values as a length and bytes. */
 static void
 put_datum(StringInfo record, Datum value, bool typbyval, int16 typlen)
 {
@@ -53,7 +53,10 @@ put_datum(StringInfo record, Datum value, bool typbyval, int16 typlen)
 	appendBinaryStringInfo(record, data, len);
 }
 
-/* Reads a value that is not NULL. By-reference values are copied to the current context. */
+/*
+ * Reads the value at *pos, which is not NULL, and advances *pos. By-reference values are copied to
+ * the current context.
+ */
 static Datum
 get_datum(const char **pos, bool typbyval, int16 typlen)
 {
@@ -77,14 +80,16 @@ get_datum(const char **pos, bool typbyval, int16 typlen)
 
 /* ---- rows --------------------------------------------------------------- */
 
+/* Sets bit i of a bitmap. */
 static inline void
-byte_set(char *bits, int i)
+set_bit(char *bits, int i)
 {
 	bits[i / 8] |= 1 << (i % 8);
 }
 
+/* Returns bit i of a bitmap. */
 static inline bool
-byte_get(const char *bits, int i)
+get_bit(const char *bits, int i)
 {
 	return (bits[i / 8] >> (i % 8)) & 1;
 }
@@ -128,10 +133,10 @@ row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int
 		int width = column_width(col->type);
 
 		if (column_is_null(col, i))
-			byte_set(record->data, c);
+			set_bit(record->data, c);
 		else if (column_is_unrepresentable(col, i))
 		{
-			byte_set(record->data + bytes, c);
+			set_bit(record->data + bytes, c);
 			put_datum(record, col->unrepresentable_values[i], false, -1);
 			enlargeStringInfo(record, spec->ncols * sizeof(gpuagg_i128));
 		}
@@ -176,7 +181,7 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 	return reader;
 }
 
-/* Reads a by-reference value and counts its bytes. */
+/* Reads a by-reference value, and adds its detoasted size to reader->bytes. */
 static Datum
 read_reference(RowReader *reader, const char **pos, int16 typlen)
 {
@@ -186,7 +191,7 @@ read_reference(RowReader *reader, const char **pos, int16 typlen)
 	return value;
 }
 
-/* Reads a row's values into row i of the batch; `nulls` is the start of its record. */
+/* Reads a row's record, which begins with the bitmap `nulls`, into row i of the batch. */
 static void
 decode_row(RowReader *reader, int i, const char *nulls)
 {
@@ -199,9 +204,9 @@ decode_row(RowReader *reader, int i, const char *nulls)
 		Column *col = &reader->batch.cols[c];
 		int width = column_width(col->type);
 
-		if (byte_get(nulls, c))
+		if (get_bit(nulls, c))
 			column_write_null(&reader->writers[c], i);
-		else if (byte_get(nulls + bytes, c))
+		else if (get_bit(nulls + bytes, c))
 			column_mark_unrepresentable(&reader->writers[c], i, read_reference(reader, &pos, -1));
 		else if (col->type == COLUMN_DATUM && !spec->cols[c].typbyval)
 			((Datum *) col->values)[i] = read_reference(reader, &pos, spec->cols[c].typlen);
@@ -279,6 +284,7 @@ transition_length(const FallbackAgg *fallback)
 	return fallback->transtype == INTERNALOID ? -1 : fallback->translen;
 }
 
+/* Returns whether a transition value is stored by value in a record. */
 static bool
 transition_byval(const FallbackAgg *fallback)
 {
@@ -315,7 +321,7 @@ group_record_write(StringInfo record, const AggSpec *spec, const GroupBatch *gro
 	}
 }
 
-/* Allocates arrays of n values and of n NULL flags, `count` times. */
+/* Allocates `count` arrays of n values, and `count` arrays of n NULL flags. */
 static void
 allocate_columns(int count, int n, Datum ***values, bool ***nulls)
 {

@@ -40,7 +40,7 @@ enum
 
 typedef struct StoredColumn
 {
-	char *values; /* [row] of the column\'s width */
+	char *values; /* [row] of the column's width */
 	uint8 *kinds; /* [row] ROW_... */
 } StoredColumn;
 
@@ -143,7 +143,7 @@ row_store_clear(RowStore *store)
 			dictionary_reset(store->dicts[k]);
 }
 
-/* Returns the bytes of a row without by-reference values and sorting. */
+/* Returns the bytes of a row in the arrays: without by-reference values, and memory for sorting. */
 static size_t
 stored_row_bytes(const RowStore *store)
 {
@@ -296,6 +296,7 @@ row_store_key_hashes(RowStore *store, const Batch *batch)
 
 /* ---- rows in ------------------------------------------------------------ */
 
+/* Returns the array enlarged to this many bytes, which may have moved; NULL: a new array. */
 static void *
 grow_array(RowStore *store, void *array, size_t bytes)
 {
@@ -304,7 +305,7 @@ grow_array(RowStore *store, void *array, size_t bytes)
 	return repalloc_huge(array, bytes);
 }
 
-/* Makes room for this many rows. */
+/* Makes room for this many rows in total. */
 static void
 grow_store(RowStore *store, int64 rows)
 {
@@ -336,11 +337,11 @@ append_column(RowStore *store, int c, const Column *col, int n)
 	int width = column_width(col->type);
 	char *values = to->values + store->n * width;
 	uint8 *kinds = to->kinds + store->n;
-	bool copies = col->type == COLUMN_DATUM && !spec->typbyval;
+	bool by_reference = col->type == COLUMN_DATUM && !spec->typbyval;
 
 	memcpy(values, col->values, (size_t) n * width);
 	memset(kinds, ROW_VALUE, n);
-	if (!col->validity && !col->unrepresentable && !copies)
+	if (!col->validity && !col->unrepresentable && !by_reference)
 		return;
 	for (int i = 0; i < n; i++)
 	{
@@ -354,7 +355,7 @@ append_column(RowStore *store, int c, const Column *col, int n)
 			copy = datumCopy(col->unrepresentable_values[i], false, -1);
 			memcpy(values + (size_t) i * width, &copy, sizeof(Datum));
 		}
-		else if (copies)
+		else if (by_reference)
 		{
 			copy = datumCopy(((Datum *) col->values)[i], false, spec->typlen);
 			((Datum *) values)[i] = copy;
@@ -439,7 +440,11 @@ typedef struct SortArrays
 	uint32 *rows;
 } SortArrays;
 
-/* Moves all n rows to *to, in the stable order of one byte of their words. */
+/*
+ * One pass of a radix sort: moves n rows to *to, sorted by the byte at bit `shift` of their words.
+ * Rows with equal bytes keep their order. count[byte] is the number of rows with that byte; it is
+ * overwritten.
+ */
 static void
 sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, uint32 *count)
 {
@@ -499,6 +504,7 @@ typedef struct WordRange
 	int end;
 } WordRange;
 
+/* Compares two rows, given by their numbers: by the words of *range, then by number. */
 static inline int
 compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
 {
@@ -522,8 +528,8 @@ compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
 #include "lib/sort_template.h"
 
 /*
- * The input is sorted by the words in *rows. Sorts each run of equal words by the packed words
- * range.first .. range.end - 1. Overwrites the words and *spare.
+ * Takes n rows that are sorted by rows->words. Sorts the rows of each run of equal words by the
+ * packed words range.first .. range.end - 1. Overwrites rows->words and *spare.
  */
 static void
 sort_equal_runs(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange range)
@@ -584,6 +590,7 @@ row_store_sort(RowStore *store)
 
 /* ---- rows out ----------------------------------------------------------- */
 
+/* Copies n values of `width` bytes each: to[i] = values[rows[i]]. */
 static void
 gather_values(const char *values, char *to, const uint32 *rows, int n, int width)
 {
@@ -610,7 +617,7 @@ gather_values(const char *values, char *to, const uint32 *rows, int n, int width
 	}
 }
 
-/* Copies n rows of a column to the batch. */
+/* Copies column c of the stored rows rows[0 .. n - 1] to rows 0 .. n - 1 of the batch. */
 static void
 gather_column(RowStore *store, int c, const uint32 *rows, int n)
 {
@@ -637,7 +644,10 @@ gather_column(RowStore *store, int c, const uint32 *rows, int n)
 	}
 }
 
-/* Returns how many of n rows, at least one, may be detoasted together. */
+/*
+ * Returns how many of rows[0 .. n - 1] go into one batch. The batch ends with the row with which
+ * the detoasted values reach BATCH_BYTES.
+ */
 static int
 rows_within_batch_bytes(const RowStore *store, const uint32 *rows, int n)
 {
@@ -659,7 +669,10 @@ rows_within_batch_bytes(const RowStore *store, const uint32 *rows, int n)
 	return n;
 }
 
-/* Makes a batch of rows; `from` is the number of the first one in the order of `rows`. */
+/*
+ * Makes a batch of the stored rows rows[0], rows[1], ... The caller returns rows in some order, in
+ * which rows[0] has position `from`; so at most n - from rows are left.
+ */
 static Batch *
 gather_batch(RowStore *store, const uint32 *rows, int64 from)
 {

@@ -25,6 +25,7 @@ partition_set_create(MemoryContext cxt, int n, int level)
 	return set;
 }
 
+/* Appends a record to *file, which is created if NULL. */
 static void
 write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 {
@@ -43,7 +44,10 @@ write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 	set->bytes += sizeof(len) + len;
 }
 
-/* Each level uses another hash, so that a partition can be partitioned again. */
+/*
+ * Returns the partition for a hash of keys. Each level hashes it in another way, so that a
+ * partition can be partitioned again.
+ */
 static Partition *
 hash_partition(PartitionSet *set, uint64 hash)
 {

@@ -45,13 +45,18 @@ typedef struct PartitionList
 	Partition *parts;
 } PartitionList;
 
+/* Creates n empty partitions for rows that have been partitioned `level` times before. */
 extern PartitionSet *partition_set_create(MemoryContext cxt, int n, int level);
+/* Appends the record of a row, or of a group, to the partition that its hash selects. */
 extern void partition_write_row(PartitionSet *set, uint64 hash, const StringInfo record);
 extern void partition_write_group(PartitionSet *set, uint64 hash, const StringInfo record);
-/* Moves a set's files to the list and frees the set. */
+/* Moves a set's files, set to their beginnings, to the list, and frees the set. */
 extern void partition_set_finish(PartitionSet *set, PartitionList *list);
+/* Moves the list's last partition to *part, which the caller closes; false if the list is empty. */
 extern bool partition_list_pop(PartitionList *list, Partition *part);
+/* Closes the files of all partitions, and empties the list. */
 extern void partition_list_clear(PartitionList *list);
+/* Closes the files of a partition, if it has any, and sets them to NULL. */
 extern void partition_close(Partition *part);
 /* Sets a file, if it is not NULL, to its beginning. */
 extern void partition_rewind(BufFile *file);

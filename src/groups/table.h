@@ -77,7 +77,7 @@ typedef struct GroupTable
 	uint32 ngroups;
 	uint32 capacity;
 	uint32 max_groups;     /* limit that memory allows; at least 1 */
-	size_t max_dict_bytes; /* likewise for the dictionaries' bytes */
+	size_t max_dict_bytes; /* limit of the dictionaries' bytes that memory allows */
 	bool frozen; /* A new group has been rejected, so every later new group must be, too: the rows
 					of a group must all go to the same place. */
 
@@ -101,7 +101,7 @@ typedef struct GroupTable
 	bool denied;       /* some row has no group */
 	uint32 *run_start; /* [run] first row of a run of equal keys; [nruns] is the number of rows */
 	int nruns;         /* 0: runs were not determined */
-	uint32 *run_at;    /* [run] like at[] */
+	uint32 *run_at;    /* [run] offset of its group's row in cells, or NO_GROUP */
 	double mean_run;
 
 	int changes; /* how often the mode has changed since the first choice */
@@ -147,6 +147,7 @@ extern void group_table_reset(GroupTable *table);
  * group takes outside of the table.
  */
 extern void group_table_budget(GroupTable *table, size_t bytes, double group_bytes);
+/* Returns the bytes of the rows, of the hash table or map, and of keys outside of the rows. */
 extern size_t group_table_memory(const GroupTable *table);
 /*
  * An estimate may be wrong by any factor, and the memory limit may be huge. Therefore room that is

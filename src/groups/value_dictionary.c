@@ -2,8 +2,9 @@
  * value_dictionary.c
  *	  Values to codes; see value_dictionary.h.
  *
- * Strings whose equality is that of their bytes are hashed and compared here. Values of other types
- * use the hash and equality functions of their type, in a context that is reset after each batch.
+ * Strings that are equal if and only if their bytes are equal are hashed and compared here. Values
+ * of other types use the hash and equality functions of their type, in a context that is reset
+ * after each batch.
  *
  * A lookup takes the first of these ways that applies:
  *
@@ -31,7 +32,7 @@
 typedef enum ValueClass
 {
 	VALUES_BY_FUNCTION,
-	VALUES_TEXT,  /* varlena whose equality is that of all bytes */
+	VALUES_TEXT,  /* varlena: values are equal if all their bytes are */
 	VALUES_BPCHAR /* varlena whose trailing spaces do not count */
 } ValueClass;
 
@@ -103,7 +104,7 @@ struct Dictionary
 	int short_misses;        /* batches in which most rows missed the cache */
 };
 
-/* Returns whether strings under this collation are equal only if their bytes are. */
+/* Returns whether strings under this collation are equal only if they have the same bytes. */
 static bool
 equality_is_bytewise(Oid collation)
 {
@@ -123,7 +124,7 @@ value_class(const KeySpec *key)
 	return VALUES_BY_FUNCTION;
 }
 
-/* Returns how many bytes of a varlena count for equality. */
+/* Returns how many of `len` data bytes count for equality: for bpchar, without trailing spaces. */
 static inline int
 value_length(ValueClass class, const char *data, int len)
 {
@@ -145,7 +146,10 @@ equal_bytes(const char *a, const char *b, int len)
 	return memcmp(a, b, len) == 0;
 }
 
-/* Detoasts a value where needed, and returns its hash. */
+/*
+ * Returns the hash of a value. Sets *detoasted to the value, detoasted in the current context where
+ * needed; equal_values and same_image compare this form.
+ */
 static inline uint32
 hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 {
@@ -171,7 +175,10 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 		dict->seed, DatumGetUInt32(FunctionCall1Coll(&dict->hashfn, dict->collation, value))));
 }
 
-/* Returns whether two values are equal; both come from *detoasted of hash_value. */
+/*
+ * Returns whether two values are equal. Both are detoasted, in the form in which hash_value returns
+ * them.
+ */
 static inline bool
 equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 {
@@ -188,7 +195,7 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* Returns the hash that the value of a code had when it was added. */
+/* Hashes the value kept for a code: returns the same hash as when it was added. */
 static uint32
 code_hash(Dictionary *dict, uint32 code)
 {
@@ -205,6 +212,7 @@ typedef struct Sought
 	Datum value;
 } Sought;
 
+/* Returns whether the value sought equals the one kept for a code. */
 static inline bool
 equals_sought(const Sought *sought, uint32 code)
 {
@@ -298,7 +306,10 @@ dictionary_equal(Dictionary *dict, Datum a, Datum b)
 	return equal;
 }
 
-/* Returns whether two values have the same bytes; both come from *detoasted of hash_value. */
+/*
+ * Returns whether two values have the same bytes. Both are detoasted, in the form in which
+ * hash_value returns them.
+ */
 static inline bool
 same_image(const Dictionary *dict, Datum a, Datum b)
 {
@@ -335,7 +346,7 @@ dictionary_met_variant(const Dictionary *dict)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Gives the next code to a value (or NULL) that has none yet. */
+/* Gives the next code to a value (or NULL) that has none, and keeps a copy. Returns the code. */
 static int32
 add_code(Dictionary *dict, Datum value, bool isnull)
 {
@@ -361,7 +372,7 @@ add_code(Dictionary *dict, Datum value, bool isnull)
 	return dict->n++;
 }
 
-/* Returns whether another code may be given. */
+/* Returns whether another code may be given; the limits are those of dictionary_lookup. */
 static inline bool
 has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 {
@@ -369,7 +380,7 @@ has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 		(dict->n < Min(max_codes, PG_INT32_MAX) && dictionary_memory(dict) < max_bytes);
 }
 
-/* Adds the value sought, which has no code yet. Returns NO_CODE if there is no has_room. */
+/* Gives a code to the value sought, which has none yet. Returns NO_CODE if there is no room. */
 static pg_noinline int32
 add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 {
@@ -448,7 +459,7 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 	}
 }
 
-/* Fills dict->detoasted[] and hashes[]. */
+/* Fills hashes[], and dict->detoasted[] with values in temp_cxt, for all rows of a column. */
 static void
 hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {
@@ -471,8 +482,8 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 /* ---- short strings ------------------------------------------------------- */
 
 /*
- * Returns the bytes of a short varlena as a number, or 0 if it is too long. Its header is part of
- * them and tells its length.
+ * Returns the bytes of a short varlena with its header as a number, or 0 if it is too long. The
+ * header has the length, so that different values have different numbers.
  */
 static inline uint64
 short_image(Datum value)
@@ -489,8 +500,8 @@ short_image(Datum value)
 }
 
 /*
- * Finds or adds a value that is not in the cache of short strings. Puts it there, at *cached, if it
- * is short.
+ * Finds or adds a value that is not in the cache of short strings. Sets *code, or NO_CODE if there
+ * is no room, and *hash. If the value is short (image is not 0), stores it in the cache at *cached.
  */
 static pg_noinline void
 lookup_or_add(Sought sought, uint64 image, ShortValue *cached, int64 max_codes, size_t max_bytes,
@@ -589,8 +600,8 @@ prepare_feed_codes(Dictionary *dict, const Column *col)
 }
 
 /*
- * Looks up a value of the feed's dictionary that has not been looked up yet, or had no has_room
- * then.
+ * Finds or adds a value of the feed's dictionary; sets *known. Called for a value that has not been
+ * looked up yet, or for which there was no room.
  */
 static pg_noinline void
 lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, FeedCode *known)
@@ -612,7 +623,10 @@ lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_byt
 		!same_image(dict, dict->values[entry->code], sought.value);
 }
 
-/* Looks up all rows of a column for which the feed has numbers. */
+/*
+ * Fills codes[] and hashes[] for a column whose values have numbers in a dictionary of the feed:
+ * looks up a value only when its number comes first.
+ */
 static void
 lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
 				  int32 *codes, uint32 *hashes)

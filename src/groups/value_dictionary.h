@@ -33,6 +33,7 @@ extern void dictionary_lookup(Dictionary *dict, const Column *col, int nrows, in
 							  size_t max_bytes, int32 *codes, uint32 *hashes);
 /* Fills hashes[] as dictionary_lookup does, without looking up or adding values. */
 extern void dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes);
+/* Returns the value kept for a code, which belongs to the dictionary; sets *isnull. */
 extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
 /* Replaces the random seed; only before the first value. */
 extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
@@ -50,9 +51,13 @@ extern bool dictionary_has_image(const Dictionary *dict, int32 code, Datum value
  */
 extern void dictionary_watch_variants(Dictionary *dict);
 extern bool dictionary_met_variant(const Dictionary *dict);
+/* Returns whether two values that are not NULL are equal; neither needs to have a code. */
 extern bool dictionary_equal(Dictionary *dict, Datum a, Datum b);
+/* Returns the number of codes given so far. */
 extern int dictionary_size(const Dictionary *dict);
+/* Returns the bytes of values, codes and hash table. */
 extern size_t dictionary_memory(const Dictionary *dict);
+/* Forgets all values; codes start from 0 again. */
 extern void dictionary_reset(Dictionary *dict);
 
 #endif /* GPUAGG_VALUE_DICTIONARY_H */

@@ -14,6 +14,7 @@
 #include "groups/spill.h"
 #include "groups/value_store_internal.h"
 
+/* Writes a varlena: its length, then its bytes. */
 static void
 write_value(GroupSink *sink, Datum varlena)
 {
@@ -23,6 +24,7 @@ write_value(GroupSink *sink, Datum varlena)
 	sink->write(sink, DatumGetPointer(varlena), len);
 }
 
+/* Writes n codes of a group: group, n, then the codes. */
 static void
 write_codes(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 {
@@ -113,6 +115,7 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	sink->write(sink, &none, sizeof(none));
 }
 
+/* Reads len bytes; raises an error if there are fewer. */
 static void
 read_bytes(GroupSource *source, void *data, size_t len)
 {
@@ -120,7 +123,7 @@ read_bytes(GroupSource *source, void *data, size_t len)
 		elog(ERROR, "values of another participant end early");
 }
 
-/* Reads a value; 0 where none was written. */
+/* Reads a varlena into the current context; returns 0 for a NULL (length 0). */
 static Datum
 read_value(GroupSource *source)
 {
@@ -135,7 +138,10 @@ read_value(GroupSource *source)
 	return PointerGetDatum(value);
 }
 
-/* Reads a dictionary: its values, and their codes in this store's dictionary, or NO_CODE. */
+/*
+ * Reads the dictionary of an export. Returns its *n values, in the current context. Sets (*codes)[]
+ * to their codes in this store's dictionary, which gets the new values; NO_CODE: it had no room.
+ */
 static Datum *
 import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **codes)
 {

@@ -38,7 +38,7 @@ compare_by_value(const void *a, const void *b, void *arg)
 	return order != 0 ? order : x->code - y->code;
 }
 
-/* Sorts the dictionary's values: sets rank_of, by_rank and class_of. */
+/* Sets rank_of, by_rank and class_of: the ranks of the dictionary's values in their order. */
 static void
 order_dictionary(ValueStore *store)
 {
@@ -127,7 +127,7 @@ divide_partition(ValueStore *store, int p)
 	MemoryContextSwitchTo(old);
 }
 
-/* Reads a partition into lists, one for each of its groups. */
+/* Reads a partition's file into lists in memory, one for each of its groups; closes the file. */
 static void
 load_partition(ValueStore *store, ValuePartition *partition)
 {
@@ -145,7 +145,11 @@ load_partition(ValueStore *store, ValuePartition *partition)
 	close_partition(partition);
 }
 
-/* Prepares the next partition; returns false if there is none. */
+/*
+ * Moves on to the next partition, and loads it if it fits into memory; returns false if there is
+ * none. A partition that is too large is divided, and then has no groups itself, or has only one
+ * group and stays in its file.
+ */
 static bool
 next_partition(ValueStore *store)
 {
@@ -215,7 +219,7 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 	MemoryContextReset(store->value_cxt);
 	/* skip values that the caller has not fetched */
 	if (store->in_sorts)
-		values_end_sorted(store);
+		values_skip_remaining(store);
 	while (store->next_local >= store->nlocal)
 		if (!next_partition(store))
 			return false;
@@ -231,6 +235,7 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 
 /* ---- values of ranks ---------------------------------------------------------------- */
 
+/* Returns a copy of a value in value_cxt. */
 static Datum
 copy_value(ValueStore *store, Datum value)
 {
@@ -241,7 +246,7 @@ copy_value(ValueStore *store, Datum value)
 	return value;
 }
 
-/* Reads the values of given ranks from a sort. */
+/* Sets values[i] to the value of rank ranks[i] of the current group, which is in a sort. */
 static void
 fetch_ranks_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *values)
 {
@@ -255,7 +260,10 @@ fetch_ranks_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *value
 	}
 }
 
-/* Reads all values of the group from a sort; sets those of given ranks, and the modes. */
+/*
+ * Reads all values of the current group from a sort. Sets values[i] to the value of rank ranks[i],
+ * and mode[0] and mode[1] to the most frequent value, see value_store_fetch.
+ */
 static void
 fetch_ranks_and_modes_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *values,
 								Datum *mode)
@@ -302,7 +310,7 @@ fetch_ranks_and_modes_from_sort(ValueStore *store, const int64 *ranks, int m, Da
 	MemoryContextDelete(scratch);
 }
 
-/* Copies the group's codes to store->codes. Dictionary codes become ranks. */
+/* Copies the current group's codes to store->codes; replaces dictionary codes by ranks. */
 static void
 collect_codes(ValueStore *store)
 {

@@ -45,7 +45,7 @@ typedef struct CodeFile
 	uint64 min, max; /* the least and the greatest one */
 } CodeFile;
 
-/* Some adjacent buckets. */
+/* A range of codes: one or more adjacent buckets. */
 typedef struct CodeRange
 {
 	CodeFile to;
@@ -55,7 +55,7 @@ typedef struct CodeRange
 	uint32 buffered; /* their number */
 } CodeRange;
 
-/* Reads the next codes of a file, at most LAST_NODE; 0 at its end. */
+/* Reads the next codes of a file, at most LAST_NODE; returns their number, or 0 at its end. */
 static uint32
 read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 {
@@ -70,7 +70,10 @@ read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 	return n;
 }
 
-/* Handles n equal codes. */
+/*
+ * Processes n equal codes, which follow all codes before: counts them for the mode, and sets
+ * found[] for the wanted ranks among them.
+ */
 static void
 finish_equal_codes(LargeGroup *large, uint64 code, int64 n)
 {
@@ -81,7 +84,10 @@ finish_equal_codes(LargeGroup *large, uint64 code, int64 n)
 	large->before += n;
 }
 
-/* Handles the codes of a file that fits into memory. */
+/*
+ * Processes all codes of a file, which follow all codes before, in memory: counts them for the
+ * mode, and sets found[] for the wanted ranks among them.
+ */
 static void
 finish_in_memory(LargeGroup *large, CodeFile *from)
 {
@@ -112,7 +118,11 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 	large->before += n;
 }
 
-/* Groups the buckets, of 1 << shift codes each, into ranges; returns how many. */
+/*
+ * Divides the buckets into ranges of adjacent ones, with at most `target` codes unless one bucket
+ * has more. A bucket is 1 << shift values wide and has counts[bucket] codes. Sets ranges[], and
+ * range_of[bucket] to the index of its range. Returns the number of ranges.
+ */
 static int
 make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int shift,
 			CodeRange *ranges, uint8 *range_of)
@@ -186,7 +196,7 @@ write_ranges(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, in
 		}
 }
 
-/* Divides the codes of a file into ranges, and handles each of them. */
+/* Divides the codes of a file into ranges, and processes these in ascending order. */
 static void
 divide_by_range(LargeGroup *large, CodeFile *from)
 {

@@ -37,7 +37,7 @@ code_class(const ValueStore *store, uint64 code)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Compares the run that has ended with the longest ones. */
+/* Ends the current run: if it is the longest so far, its value becomes the mode. */
 static inline void
 end_run(ValueRuns *runs)
 {

@@ -30,7 +30,7 @@ value_store_max_own_sorts(size_t memory)
 	return (uint32) Max(LEAST_OWN, Min(MOST_OWN, memory / 1024 / SORT_KILOBYTES));
 }
 
-/* Returns the memory of each of `share` sorts in kilobytes. */
+/* Returns the memory limit of one sort, in kilobytes: a `share`-th of the store's limit. */
 static int
 sort_kilobytes(const ValueStore *store, uint32 share)
 {
@@ -52,7 +52,7 @@ values_begin_sorts(ValueStore *store, uint32 ngroups)
 	MemoryContextSwitchTo(old);
 }
 
-/* Starts the sort of groups that have no sort of their own. */
+/* Creates the shared sort, for the values of all groups that have no sort of their own. */
 static void
 begin_shared_sort(ValueStore *store)
 {
@@ -149,7 +149,7 @@ values_finish_sorts(ValueStore *store, uint32 ngroups)
 }
 
 void
-values_end_sorted(ValueStore *store)
+values_skip_remaining(ValueStore *store)
 {
 	if (store->group_n == 0)
 		return;

@@ -374,7 +374,10 @@ values_flush(ValueStore *store)
 
 /* ---- values in ------------------------------------------------------------------------ */
 
-/* Moves all codes, which are dictionary codes, to sorts. All further values go there, too. */
+/*
+ * Puts the values of all codes, in memory and in files, into sorts, and forgets the codes, which
+ * are dictionary codes. All further values go to sorts, too.
+ */
 static void
 move_codes_to_sorts(ValueStore *store)
 {
@@ -426,7 +429,7 @@ move_codes_to_sorts(ValueStore *store)
 		} \
 	} while (0)
 
-/* Appends values of a type with codes. */
+/* Appends the codes of a column's values to the lists of their groups. */
 static void
 append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
@@ -452,7 +455,7 @@ append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nro
 	}
 }
 
-/* Returns a column with the values wrapped into varlenas. */
+/* Returns store->wrapped: the column's values wrapped into varlenas, valid until the next call. */
 static const Column *
 wrap_column(ValueStore *store, const Column *col, int nrows)
 {
@@ -478,7 +481,7 @@ wrap_column(ValueStore *store, const Column *col, int nrows)
 }
 
 /*
- * Finds or adds the dictionary codes of a column's values. Returns false if the dictionary has no
+ * Sets dict_codes[]: finds or adds a column's values in the dictionary. Returns false if it has no
  * room for some of them.
  */
 static bool
@@ -494,9 +497,9 @@ lookup_or_add_values(ValueStore *store, const Column *col, int nrows)
 }
 
 /*
- * Returns whether the values so far are nearly unique. Then each takes an entry of the dictionary,
- * which is sorted without abbreviated keys, and core's sort is faster. False if other participants
- * import the values, because they import dictionaries only.
+ * Counts nrows more values, and returns whether the values so far are nearly unique. Then each
+ * takes an entry of the dictionary, which is sorted without abbreviated keys, and core's sort is
+ * faster. Returns false if other participants import the values: they import dictionaries only.
  */
 static bool
 dictionary_is_useless(ValueStore *store, int nrows)

@@ -50,7 +50,9 @@ extern void value_store_append(ValueStore *store, const Column *col, const uint3
 							   int nrows, uint32 ngroups);
 /* Returns how many groups may have a sort of their own with this much memory. */
 extern uint32 value_store_max_own_sorts(size_t memory);
+/* Returns the bytes of memory in use. */
 extern size_t value_store_memory(const ValueStore *store);
+/* Returns the bytes written to files so far. */
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */
 extern void value_store_reset(ValueStore *store);
@@ -69,18 +71,21 @@ extern void value_store_begin(ValueStore *store, uint32 ngroups);
 extern bool value_store_next(ValueStore *store, uint32 *group, int64 *n);
 /*
  * Sets values[i] to the group's value of rank ranks[i], for m ascending, different ranks. With
- * `mode`, also sets mode[0] to the most frequent value and mode[1] likewise; among several they are
- * the first and the last one in the order. Call it at most once for a group. By-reference values
- * are valid until the next call of value_store_next.
+ * `mode`, also sets mode[0] and mode[1] to the most frequent value. If several are equally
+ * frequent, mode[0] is the first of them in the order, and mode[1] the last. Call it at most once
+ * for a group. By-reference values are valid until the next call of value_store_next.
  */
 extern void value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values,
 							  Datum *mode);
 
 /* ---- to other stores ------------------------------------------------------- */
 
-/* Writes all values, of groups below ngroups. The store must be reset afterwards. */
+/* Writes all values to *sink, with the numbers of their groups. The store must be reset then. */
 extern void value_store_export(ValueStore *store, GroupSink *sink);
-/* Takes a value that a store could not import. `foreign` is the exporting store's group number. */
+/*
+ * Called with a value that could not be imported; `foreign` is its group's number in the exporting
+ * store.
+ */
 typedef void (*ValueRejected)(void *arg, uint32 foreign, Datum value);
 /*
  * Appends what another store has exported. groups[] maps that store's group numbers to this one's.

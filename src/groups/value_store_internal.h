@@ -141,9 +141,10 @@ extern void values_extend_list(ValueStore *store, GroupCodes *group);
 extern void values_clear(ValueStore *store);
 /* Forgets all codes, and frees the memory. */
 extern void values_free(ValueStore *store);
-/* Makes room for n codes in store->codes, and in store->spare. */
+/* Makes room for n codes in store->codes, and in store->spare. Their contents are lost. */
 extern void values_reserve_codes(ValueStore *store, int64 n);
 
+/* Appends a code to the list of group g, which must be below store->ngroups. */
 static inline void
 append_code(ValueStore *store, uint32 g, uint64 code)
 {
@@ -154,6 +155,7 @@ append_code(ValueStore *store, uint32 g, uint64 code)
 	*group->at++ = code;
 }
 
+/* Returns the number of codes in a group's list. */
 static inline int64
 count_codes(const GroupCodes *group)
 {
@@ -194,11 +196,15 @@ next_node(NodeScan *scan, const uint64 **codes)
 
 /* ---- values and codes --------------------------------------------------------- */
 
+/* Returns the value of a code. For values in a dictionary, `code` is the value's rank. */
 extern Datum values_decode(const ValueStore *store, uint64 code);
 /* Returns the value of a dictionary code. */
 extern Datum values_of_dict_code(const ValueStore *store, int32 code);
+/* Returns the bytes of a value in its wrapper, without the header of WRAPPER_BYTES. */
 extern size_t values_wrapped_length(const ValueStore *store, Datum value);
+/* Writes a value as a varlena to *to, which has room for it, and returns it. */
 extern Datum values_wrap(const ValueStore *store, char *to, Datum value);
+/* Returns the value in a wrapper; the argument itself if values are varlenas. */
 extern Datum values_unwrap(const ValueStore *store, Datum wrapped);
 
 /* ---- sorts and files ------------------------------------------------------------ */
@@ -208,6 +214,7 @@ extern Datum values_unwrap(const ValueStore *store, Datum wrapped);
  * enough.
  */
 extern void values_begin_sorts(ValueStore *store, uint32 n);
+/* Frees all sorts. */
 extern void values_end_sorts(ValueStore *store);
 /* Puts a value of the group into its sort, and counts it. */
 extern void values_sort(ValueStore *store, uint32 group, Datum value);
@@ -220,11 +227,11 @@ extern void values_finish_sorts(ValueStore *store, uint32 n);
  */
 extern bool values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated);
 /*
- * values_skip_sorted skips n values of the current group; values_end_sorted skips all that are
- * left.
+ * values_skip_sorted skips n values of the current group in its sort; values_skip_remaining skips
+ * all that are left.
  */
 extern void values_skip_sorted(ValueStore *store, int64 n);
-extern void values_end_sorted(ValueStore *store);
+extern void values_skip_remaining(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
 /* Writes codes of a group to a temporary file, which is created in the current context if NULL. */

@@ -17,6 +17,7 @@
 
 #include "operators/monoid.h"
 
+/* Formulas of core's width_bucket(), by release. */
 typedef enum GpuaggBinFormula
 {
 	GPUAGG_BINS_PRODUCT,  /* PostgreSQL 15: n * (x - lo) / (hi - lo) + 1, truncated */
@@ -39,9 +40,9 @@ gpuagg_bins_valid(double lo, double hi, int n, int formula)
 }
 
 /*
- * width_bucket(x, lo, hi, n): returns bins 1 .. n between the bounds, 0 before lo, n + 1 at or
- * after hi.  If lo > hi, bins count downwards.  The product may round to n + 1 just before hi.  For
- * invalid parameters the result is any number.  There are no branches on x, so that loops
+ * Computes width_bucket(x, lo, hi, n). Returns bins 1 .. n between the bounds, 0 before lo, n + 1
+ * at or after hi. If lo > hi, bins count downwards. The product may round to n + 1 just before hi.
+ * For invalid parameters the result is any number. There are no branches on x, so that loops
  * vectorize.
  */
 GPUAGG_HD int
@@ -74,8 +75,8 @@ gpuagg_bin_uniform(double x, double lo, double hi, int n, int formula)
 }
 
 /*
- * width_bucket(x, t): returns how many of the n thresholds are not above x.  Thresholds are
- * ascending with NaN last.
+ * Computes width_bucket(x, t): returns how many of the n thresholds are not above x.  Thresholds
+ * are ascending with NaN last.
  */
 GPUAGG_HD int
 gpuagg_bin_thresholds(double x, const double *t, int n)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The secret key of a hash. */
 typedef struct HashSeed
 {
 	uint64_t mask;       /* hides the value */
@@ -34,7 +35,10 @@ hash_seed(uint64_t a, uint64_t b)
 	return seed;
 }
 
-/* One step: folds both halves of the product, so that each bit of x has an effect. */
+/*
+ * Returns one step of the hash: multiplies by the secret multiplier and folds both halves of the
+ * product, so that each bit of x has an effect.
+ */
 static inline uint64_t
 hash_fold(HashSeed seed, uint64_t x)
 {
@@ -50,6 +54,7 @@ hash_finish(uint64_t h)
 	return (uint32_t) (h * UINT64_C(0xd6e8feb86659fd93) >> 32);
 }
 
+/* Returns up to 8 bytes as a number; missing bytes are zero. */
 static inline uint64_t
 hash_load(const char *data, int len)
 {
@@ -71,7 +76,10 @@ hash_load_short(const char *data, int len)
 		(uint64_t) (uint8_t) data[len - 1] << 16;
 }
 
-/* Returns the hash of a string: 8 bytes at a time; the last 8 bytes may overlap. */
+/*
+ * Returns the hash of len bytes.  Takes 8 bytes at a time; the last 8 may overlap those before
+ * them.
+ */
 static inline uint32_t
 hash_string(HashSeed seed, const char *data, int len)
 {

@@ -19,6 +19,7 @@
 
 #include "operators/monoid.h"
 
+/* An attribute of a table's tuples. */
 typedef struct DecodeAttr
 {
 	/* in the data of tuples in which no earlier attribute is NULL: */
@@ -29,13 +30,17 @@ typedef struct DecodeAttr
 	const uint8_t *missing; /* value in tuples older than the attribute; NULL for NULL */
 } DecodeAttr;
 
+/* Returns the offset rounded up to a multiple of `align`, a power of two. */
 GPUAGG_HD uint32_t
 decode_align(uint32_t offset, uint32_t align)
 {
 	return (offset + align - 1) & ~(align - 1);
 }
 
-/* Returns the bytes of a varlena with its header. External ones are pointers of 18 bytes. */
+/*
+ * Returns the size of a varlena in bytes, with its header.  External ones are toast pointers of 18
+ * bytes.
+ */
 GPUAGG_HD uint32_t
 decode_varsize(const uint8_t *p)
 {
@@ -49,7 +54,10 @@ decode_varsize(const uint8_t *p)
 	return header >> 2;
 }
 
-/* Returns the payload of a varlena; NULL if it is compressed or external. */
+/*
+ * Returns the bytes of a varlena after its header, and sets *len to their number.  Returns NULL if
+ * the varlena is compressed or external; then *len means nothing.
+ */
 GPUAGG_HD const uint8_t *
 decode_payload(const uint8_t *p, int *len)
 {
@@ -117,7 +125,7 @@ decode_varlena(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 	return *position + decode_varsize(page + *position);
 }
 
-/* The same for a C string. */
+/* Skips a C string, as decode_varlena() skips a varlena. The end is after its zero byte. */
 GPUAGG_HD uint32_t
 decode_cstring(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 {

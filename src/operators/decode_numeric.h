@@ -15,6 +15,7 @@
 #define DECODE_NUMERIC_DIGITS 28
 #define DECODE_NUMERIC_LIMIT ((gpuagg_i128) 100000000000000 * 100000000000000)
 
+/* Returns the little-endian number of 16 bits at p, at any alignment. */
 GPUAGG_HD unsigned
 decode_u16(const uint8_t *p)
 {
@@ -34,9 +35,9 @@ decode_pow10(int n)
 }
 
 /*
- * Returns one to three digits of base 10000 times 10^shift, -3 <= shift <= 6, in 64 bits.  Has no
- * loops and divides only by constants, because most columns have such values.  Sets *fits to 0 if
- * there are digits beyond the display scale.
+ * Returns the number that one to three digits of base 10000 form, times 10^shift, -3 <= shift <=
+ * 6, with its sign.  Has no loops and divides only by constants, because most columns have such
+ * values.  Sets *fits to 0 if there are digits beyond the display scale, else to 1.
  */
 GPUAGG_HD int64_t
 decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *fits)
@@ -88,6 +89,7 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 	return negative ? -(int64_t) q : (int64_t) q;
 }
 
+/* The parts of a stored numeric. */
 typedef struct DecodeHeader
 {
 	int negative;
@@ -97,7 +99,10 @@ typedef struct DecodeHeader
 	int ndigits;
 } DecodeHeader;
 
-/* Returns 0 for NaN and infinities. */
+/*
+ * Sets *h from the stored form of a numeric, and returns 1.  Returns 0 for NaN, infinities and data
+ * without a whole header.
+ */
 GPUAGG_HD int
 decode_header(const uint8_t *data, int len, DecodeHeader *h)
 {

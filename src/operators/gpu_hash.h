@@ -21,7 +21,7 @@
 
 #include "operators/monoid.h"
 
-/* What is derived from a seed. The same seed always gives the same key. */
+/* Numbers that are derived from a seed. The same seed always gives the same key. */
 typedef struct GpuaggHashKey
 {
 	uint64_t mul[3]; /* odd; the last one is for second words */
@@ -41,7 +41,7 @@ gpuagg_mix64(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* Returns the next number of SplitMix64. */
+/* Advances the state of the generator SplitMix64 and returns its next number. */
 GPUAGG_HD uint64_t
 gpuagg_hash_key_word(uint64_t *state)
 {
@@ -75,6 +75,7 @@ gpuagg_hash_key(uint64_t seed)
 	return k;
 }
 
+/* Returns the hash of a key of one word. */
 GPUAGG_HD uint64_t
 gpuagg_hash64(const GpuaggHashKey *k, uint64_t x)
 {
@@ -86,7 +87,7 @@ gpuagg_hash64(const GpuaggHashKey *k, uint64_t x)
 	return x;
 }
 
-/* Returns the word that has this hash. */
+/* Returns the word whose gpuagg_hash64() is h. */
 GPUAGG_HD uint64_t
 gpuagg_unhash64(const GpuaggHashKey *k, uint64_t h)
 {

@@ -19,6 +19,7 @@ typedef struct gpuagg_pair
 	double hi, lo;
 } gpuagg_pair;
 
+/* Returns a as a pair. */
 static inline gpuagg_pair
 pair_of(double a)
 {
@@ -27,7 +28,7 @@ pair_of(double a)
 	return r;
 }
 
-/* requires |a| >= |b|, or a = 0 */
+/* Returns the exact sum a + b. Requires |a| >= |b|, or a = 0. */
 static inline gpuagg_pair
 pair_fast_sum(double a, double b)
 {
@@ -37,6 +38,7 @@ pair_fast_sum(double a, double b)
 	return r;
 }
 
+/* Returns the exact sum a + b. */
 static inline gpuagg_pair
 pair_sum(double a, double b)
 {
@@ -47,7 +49,7 @@ pair_sum(double a, double b)
 	return r;
 }
 
-/* Dekker's product, for factors below 2^996. */
+/* Returns the exact product a * b (Dekker), for factors below 2^996. */
 static inline gpuagg_pair
 pair_product(double a, double b)
 {
@@ -59,6 +61,7 @@ pair_product(double a, double b)
 	return r;
 }
 
+/* Returns a + b, rounded to a pair. */
 static inline gpuagg_pair
 pair_add(gpuagg_pair a, gpuagg_pair b)
 {
@@ -69,6 +72,7 @@ pair_add(gpuagg_pair a, gpuagg_pair b)
 	return pair_fast_sum(s.hi, s.lo + t.lo);
 }
 
+/* Returns a * b, rounded to a pair. */
 static inline gpuagg_pair
 pair_mul(gpuagg_pair a, gpuagg_pair b)
 {
@@ -77,6 +81,7 @@ pair_mul(gpuagg_pair a, gpuagg_pair b)
 	return pair_fast_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
 }
 
+/* Returns a * b for a double b, rounded to a pair. */
 static inline gpuagg_pair
 pair_scale(gpuagg_pair a, double b)
 {
@@ -85,6 +90,7 @@ pair_scale(gpuagg_pair a, double b)
 	return pair_fast_sum(p.hi, p.lo + a.lo * b);
 }
 
+/* Returns a / b, rounded to a pair. */
 static inline gpuagg_pair
 pair_div(gpuagg_pair a, gpuagg_pair b)
 {
@@ -124,7 +130,7 @@ pair_log(double x)
 	return pair_add(sum, pair_scale(pair_ln2, e));
 }
 
-/* Returns exp(y) for 0 <= y < 2000 as a number near 1 and a power of 2. */
+/* Returns exp(y) for 0 <= y < 2000 as a number near 1 times 2^*exponent. */
 static inline gpuagg_pair
 pair_exp(gpuagg_pair y, int *exponent)
 {
@@ -143,6 +149,10 @@ pair_exp(gpuagg_pair y, int *exponent)
 	return pair_add(pair_of(1), p);
 }
 
+/*
+ * Log-spaced bins: n bins between lo and hi, and numbers from which gpuagg_log_edge() computes
+ * their edges.
+ */
 typedef struct gpuagg_log_range
 {
 	double lo, hi;
@@ -152,7 +162,10 @@ typedef struct gpuagg_log_range
 	gpuagg_pair span; /* log(hi / lo) */
 } gpuagg_log_range;
 
-/* requires 0 < lo < hi, finite; n > 0 */
+/*
+ * Prepares the edges of n log-spaced bins between lo and hi.  Requires 0 < lo < hi, both finite,
+ * and n > 0.
+ */
 static inline gpuagg_log_range
 gpuagg_log_range_of(double lo, double hi, int n)
 {
@@ -163,7 +176,7 @@ gpuagg_log_range_of(double lo, double hi, int n)
 	return r;
 }
 
-/* Returns edge i of 0 .. n, between lo and hi. Edges ascend with i. */
+/* Returns edge i: lo for 0, hi for n. Edges ascend with i. */
 static inline double
 gpuagg_log_edge(const gpuagg_log_range *r, int i)
 {

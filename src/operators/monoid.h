@@ -52,6 +52,7 @@ typedef enum MonoidError
 	MONOID_ERR_INT_OVERFLOW = 4 /* an integer or decimal sum exceeded its range */
 } MonoidError;
 
+/* How a GPU updates a state in place; see monoid_list.h. */
 typedef enum MonoidAtomic
 {
 	MONOID_ATOMIC_HDW,
@@ -91,27 +92,38 @@ typedef struct gpuagg_kv
 	int64_t key, value;
 } gpuagg_kv;
 
+/*
+ * State of the maximum subarray sum: the sum of all inputs, and the largest sums of a prefix, of a
+ * suffix and of any subarray; see monoid_ordered.h.
+ */
 typedef struct gpuagg_maxsub_i64
 {
 	int64_t total, prefix, suffix, best;
 } gpuagg_maxsub_i64;
 
+/* State of the maximum subarray sum of doubles; members as in gpuagg_maxsub_i64. */
 typedef struct gpuagg_maxsub_f64
 {
 	double total, prefix, suffix, best;
 	int64_t flags; /* which of GPUAGG_MAXSUB_NAN, _PINF, _NINF occurred */
 } gpuagg_maxsub_f64;
 
+/*
+ * State of the longest run of true: the number of inputs, and the lengths of the run at the start,
+ * of the run at the end, and of the longest one.
+ */
 typedef struct gpuagg_run
 {
 	int64_t len, prefix, suffix, best;
 } gpuagg_run;
 
+/* State of the longest ascending run: as gpuagg_run, and the codes of the first and last input. */
 typedef struct gpuagg_asc
 {
 	int64_t len, prefix, suffix, best, first, last;
 } gpuagg_asc;
 
+/* Matrices of doubles, row by row. */
 typedef struct gpuagg_mat2
 {
 	double m[4];
@@ -129,6 +141,7 @@ typedef struct gpuagg_mat5
 	double m[25];
 } gpuagg_mat5;
 
+/* The numbers of the operators: the rows of monoid_list.h, in their order. */
 typedef enum MonoidId
 {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) MONOID_##NAME,
@@ -150,13 +163,16 @@ typedef struct MonoidInfo
 
 /* ---- helpers ---------------------------------------------------------- */
 
-/* PostgreSQL's float order: NaN equals NaN and is above all other values. */
+/*
+ * Returns whether a > b in PostgreSQL's float order: NaN equals NaN and is above all other values.
+ */
 GPUAGG_HD int
 gpuagg_f64_gt(double a, double b)
 {
 	return !isnan(b) && (isnan(a) || a > b);
 }
 
+/* Returns whether a < b in PostgreSQL's float order. */
 GPUAGG_HD int
 gpuagg_f64_lt(double a, double b)
 {
@@ -164,8 +180,8 @@ gpuagg_f64_lt(double a, double b)
 }
 
 /*
- * Doubles as 64-bit integers in PostgreSQL's order, NaN last.  The code of -0 is below that of 0.
- * If they must be equal, pass x + 0.0.
+ * Returns a 64-bit integer that compares like the double in PostgreSQL's order, NaN last.  The code
+ * of -0 is below that of 0.  If they must be equal, pass x + 0.0.
  */
 GPUAGG_HD int64_t
 gpuagg_f64_code(double x)
@@ -182,6 +198,7 @@ gpuagg_f64_code(double x)
 	return u.i >= 0 ? u.i : u.i ^ INT64_MAX;
 }
 
+/* Returns the double with this gpuagg_f64_code(). */
 GPUAGG_HD double
 gpuagg_code_f64(int64_t code)
 {
@@ -237,6 +254,7 @@ gpuagg_code_f64(int64_t code)
 	} \
 	MONOID_PLAIN_STEP(name, input_t, state_t)
 
+/* MONOID_SCALAR for a monoid without errors. */
 #define MONOID_SIMPLE(name, input_t, state_t, ident, liftexpr, combexpr) \
 	MONOID_SCALAR(name, input_t, state_t, ident, liftexpr, combexpr) \
 	MONOID_NO_ERROR(name, state_t)
@@ -250,6 +268,7 @@ MONOID_SIMPLE(sumsq_i128, int32_t, gpuagg_i128, 0, (int64_t) x *(int64_t) x, a +
 
 MONOID_IDENTITY(sumsq_i192, gpuagg_i192, 0, 0, 0)
 
+/* Returns x * x. */
 GPUAGG_HD gpuagg_i192
 sumsq_i192_lift(int64_t x)
 {
@@ -259,6 +278,7 @@ sumsq_i192_lift(int64_t x)
 	return r;
 }
 
+/* Returns a + b. The carry of the low 128 bits goes to hi. */
 GPUAGG_HD gpuagg_i192
 sumsq_i192_combine(gpuagg_i192 a, gpuagg_i192 b)
 {
@@ -284,6 +304,7 @@ sum_dec_error(gpuagg_i128 a, gpuagg_i128 b, gpuagg_i128 r)
 
 /* -0 is the identity of IEEE addition: a sum of negative zeros stays -0. */
 MONOID_SCALAR(sum_f32, float, float, -0.0f, x, a + b)
+/* Reports an overflow if finite a and b have an infinite sum r. */
 GPUAGG_HD int
 sum_f32_error(float a, float b, float r)
 {
@@ -291,6 +312,7 @@ sum_f32_error(float a, float b, float r)
 }
 
 MONOID_SCALAR(sum_f64, double, double, -0.0, x, a + b)
+/* Reports an overflow if finite a and b have an infinite sum r. */
 GPUAGG_HD int
 sum_f64_error(double a, double b, double r)
 {
@@ -301,6 +323,7 @@ sum_f64_error(double a, double b, double r)
 
 MONOID_IDENTITY(accum_f64, gpuagg_accum, 0, 0, 0)
 
+/* Returns the state of one input. As in core, its deviation is NaN if the input is not finite. */
 GPUAGG_HD gpuagg_accum
 accum_f64_lift(double x)
 {
@@ -313,8 +336,8 @@ accum_f64_lift(double x)
 }
 
 /*
- * Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
- * Variances" (1979), as in core's float8_combine.
+ * Combines the moments of two sets of inputs by Chan, Golub and LeVeque, "Updating Formulae and a
+ * Pairwise Algorithm for Computing Sample Variances" (1979), as core's float8_combine does.
  */
 GPUAGG_HD gpuagg_accum
 accum_f64_combine(gpuagg_accum a, gpuagg_accum b)
@@ -334,8 +357,8 @@ accum_f64_combine(gpuagg_accum a, gpuagg_accum b)
 }
 
 /*
- * Youngs and Cramer, "Some Results Relevant to Choice of Sum and Sum-of-Product Algorithms" (1971),
- * as in core's float8_accum.
+ * Adds an input by Youngs and Cramer, "Some Results Relevant to Choice of Sum and Sum-of-Product
+ * Algorithms" (1971), as core's float8_accum does.
  */
 GPUAGG_HD gpuagg_accum
 accum_f64_step(gpuagg_accum a, double x)
@@ -357,6 +380,7 @@ accum_f64_step(gpuagg_accum a, double x)
 	return r;
 }
 
+/* Reports an overflow if a sum became infinite though no state had an infinite one. */
 GPUAGG_HD int
 accum_f64_error(gpuagg_accum a, gpuagg_accum b, gpuagg_accum r)
 {
@@ -368,7 +392,7 @@ accum_f64_error(gpuagg_accum a, gpuagg_accum b, gpuagg_accum r)
 
 MONOID_IDENTITY(regr_f64, gpuagg_regr, 0, 0, 0, 0, 0, 0)
 
-/* Core's aggregates take (Y, X): input.x is X, input.y is Y. */
+/* Returns the state of one pair. Core's aggregates take (Y, X): in.x is X, in.y is Y. */
 GPUAGG_HD gpuagg_regr
 regr_f64_lift(gpuagg_f64x2 in)
 {
@@ -381,6 +405,7 @@ regr_f64_lift(gpuagg_f64x2 in)
 	return r;
 }
 
+/* As accum_f64_combine(), for pairs. */
 GPUAGG_HD gpuagg_regr
 regr_f64_combine(gpuagg_regr a, gpuagg_regr b)
 {
@@ -402,6 +427,7 @@ regr_f64_combine(gpuagg_regr a, gpuagg_regr b)
 	return r;
 }
 
+/* As accum_f64_step(), for pairs. */
 GPUAGG_HD gpuagg_regr
 regr_f64_step(gpuagg_regr a, gpuagg_f64x2 in)
 {
@@ -443,6 +469,7 @@ regr_f64_step(gpuagg_regr a, gpuagg_f64x2 in)
 	return r;
 }
 
+/* Reports an overflow, as accum_f64_error() does. */
 GPUAGG_HD int
 regr_f64_error(gpuagg_regr a, gpuagg_regr b, gpuagg_regr r)
 {
@@ -507,6 +534,7 @@ MONOID_SIMPLE(bit_or, int64_t, int64_t, 0, x, a | b)
 MONOID_SIMPLE(bit_xor, int64_t, int64_t, 0, x, a ^ b)
 
 MONOID_SCALAR(product_f64, double, double, 1.0, x, a *b)
+/* Reports an infinite product of finite factors, and a zero product of nonzero factors. */
 GPUAGG_HD int
 product_f64_error(double a, double b, double r)
 {

@@ -15,6 +15,8 @@
  * < 0 marks that, also in all further combinations.  A subarray whose sum is below the range is not
  * the best one.
  */
+
+/* Returns a + b; the least or largest int64 if the sum is out of range. */
 GPUAGG_HD int64_t
 gpuagg_add_sat(int64_t a, int64_t b)
 {
@@ -27,6 +29,7 @@ gpuagg_add_sat(int64_t a, int64_t b)
 
 MONOID_IDENTITY(maxsub_i64, gpuagg_maxsub_i64, 0, 0, 0, 0)
 
+/* Returns the state of one input. The empty subarray, of sum 0, is better than a negative input. */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_lift(int64_t x)
 {
@@ -36,6 +39,10 @@ maxsub_i64_lift(int64_t x)
 	return r;
 }
 
+/*
+ * Combines states of adjacent ranges of rows.  The best subarray is in a, or in b, or a suffix of a
+ * and a prefix of b (`cross`).
+ */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 {
@@ -55,8 +62,8 @@ maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 }
 
 /*
- * combine with lift(x), simplified: the total is never above the prefix, nor the suffix above the
- * best.
+ * combine(a, lift(x)), simplified: the total is never above the prefix, and the suffix is never
+ * above the best.
  */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
@@ -74,18 +81,23 @@ maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 	return r;
 }
 
-/*
- * The same without overflow checks, for up to 32 inputs after the identity with magnitudes within
- * the bound.
- */
+/* The largest maxsub_i64_magnitude() of inputs for maxsub_i64_bounded_step(). */
 #define maxsub_i64_bound 0x03FFFFFFu
 
+/*
+ * Returns a number that is at most maxsub_i64_bound if and only if -2^57 <= x < 2^57.  Sums of 32
+ * such inputs do not overflow.
+ */
 GPUAGG_HD uint32_t
 maxsub_i64_magnitude(int64_t x)
 {
 	return (uint32_t) (x >> 32) + 0x02000000u;
 }
 
+/*
+ * maxsub_i64_step() without overflow checks: for up to 32 inputs after the identity, each with a
+ * magnitude within maxsub_i64_bound.
+ */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_bounded_step(gpuagg_maxsub_i64 a, int64_t x)
 {
@@ -112,6 +124,7 @@ MONOID_NO_ERROR(maxsub_i64, gpuagg_maxsub_i64)
 
 MONOID_IDENTITY(maxsub_f64, gpuagg_maxsub_f64, 0, 0, 0, 0, 0)
 
+/* Returns the state of one input. The empty subarray, of sum 0, is better than a negative input. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_lift(double x)
 {
@@ -131,6 +144,7 @@ maxsub_f64_lift(double x)
 	return r;
 }
 
+/* As maxsub_i64_combine(); the flags of both states are set. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 {
@@ -148,7 +162,7 @@ maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 	return r;
 }
 
-/* As for integers. Inputs that are represented by flags count as 0. */
+/* As maxsub_i64_step(). NaN and +infinity set a flag and count as 0; -infinity sets a flag, too. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 {
@@ -169,12 +183,13 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 	return r;
 }
 
-/*
- * The same for up to 32 inputs after the identity, none of which is NaN or infinite.  Their sums
- * are finite because the exponents of their magnitudes are within the bound.
- */
+/* The largest maxsub_f64_magnitude() of inputs for maxsub_f64_bounded_step(): about 2^1000. */
 #define maxsub_f64_bound ((uint32_t) (1023 + 1000) << 20)
 
+/*
+ * Returns the upper 32 bits of |x|, which order doubles by magnitude.  Infinities and NaN are above
+ * the bound.
+ */
 GPUAGG_HD uint32_t
 maxsub_f64_magnitude(double x)
 {
@@ -184,6 +199,10 @@ maxsub_f64_magnitude(double x)
 	return (uint32_t) (bits >> 32) & 0x7FFFFFFFu;
 }
 
+/*
+ * maxsub_f64_step() without checks: for up to 32 inputs after the identity, each with a magnitude
+ * within maxsub_f64_bound.  Then no input is infinite or NaN, and all sums are finite.
+ */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 {
@@ -198,7 +217,10 @@ maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 	return r;
 }
 
-/* Returns the result. If it is infinite without flags, finite sums overflowed. */
+/*
+ * Returns the maximum subarray sum of a state, with its flags applied.  If it is infinite without
+ * flags, finite sums overflowed.
+ */
 GPUAGG_HD double
 maxsub_f64_best(gpuagg_maxsub_f64 s)
 {
@@ -212,6 +234,7 @@ MONOID_NO_ERROR(maxsub_f64, gpuagg_maxsub_f64)
 
 MONOID_IDENTITY(longest_run, gpuagg_run, 0, 0, 0, 0)
 
+/* Returns the state of one row: a run of length 1 if x is true, else no run. */
 GPUAGG_HD gpuagg_run
 longest_run_lift(int8_t x)
 {
@@ -221,6 +244,9 @@ longest_run_lift(int8_t x)
 	return r;
 }
 
+/*
+ * Combines states of adjacent ranges of rows. A run may cross from the end of a to the start of b.
+ */
 GPUAGG_HD gpuagg_run
 longest_run_combine(gpuagg_run a, gpuagg_run b)
 {
@@ -243,6 +269,7 @@ MONOID_NO_ERROR(longest_run, gpuagg_run)
  */
 MONOID_IDENTITY(longest_asc, gpuagg_asc, 0, 0, 0, 0, 0, 0)
 
+/* Returns the state of one row: a run of length 1, or no run if the input is NULL. */
 GPUAGG_HD gpuagg_asc
 longest_asc_lift(gpuagg_kv x)
 {
@@ -252,6 +279,10 @@ longest_asc_lift(gpuagg_kv x)
 	return r;
 }
 
+/*
+ * Combines states of adjacent ranges of rows. The last run of a continues in b if b starts with a
+ * larger code.
+ */
 GPUAGG_HD gpuagg_asc
 longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
 {
@@ -276,7 +307,10 @@ longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
 MONOID_PLAIN_STEP(longest_asc, gpuagg_kv, gpuagg_asc)
 MONOID_NO_ERROR(longest_asc, gpuagg_asc)
 
-/* (a then b): v -> b.x * (a.x * v + a.y) + b.y; .x is the factor, .y the summand. */
+/*
+ * Composition of functions v -> x * v + y.  combine(a, b) applies a first, and then b: v -> b.x *
+ * (a.x * v + a.y) + b.y.
+ */
 MONOID_IDENTITY(linear, gpuagg_f64x2, 1.0, 0.0)
 
 GPUAGG_HD gpuagg_f64x2

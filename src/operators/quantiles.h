@@ -3,7 +3,7 @@
  *	  Buckets of doubles, for quantile sketches.
  *
  * At level L, a bucket has the doubles whose codes (select_code_f64) differ only in the last L
- * bits. Up to level 52, the values of a bucket have the same sign and the same power of two, with
+ * bits.  Up to level 52, the values of a bucket have the same sign and the same power of two, with
  * 2^(52 - L) buckets for each.  A bucket of a level consists of two buckets of the level before.
  */
 #ifndef GPUAGG_QUANTILES_H

@@ -41,7 +41,9 @@
 			 k < k##_end; k++)
 
 /*
- * Return unsigned codes of integers, and of doubles in PostgreSQL's order: -0 before 0, NaN last.
+ * Return an unsigned code that compares like the integer or the double (in PostgreSQL's order: -0
+ * before 0, NaN last).  select_i64_of() and select_f64_of() return the value of a
+ * code.
  */
 GPUAGG_HD uint64_t
 select_code_i64(int64_t x)
@@ -67,7 +69,7 @@ select_f64_of(uint64_t code)
 	return gpuagg_code_f64(select_i64_of(code));
 }
 
-/* Sorts a few codes. */
+/* Sorts n codes in ascending order, by insertion; for a few codes. */
 GPUAGG_HD void
 select_sort_few(uint64_t *codes, int64_t n)
 {

@@ -27,6 +27,7 @@ vector_mul_overflows(int64_t a, int64_t b)
 
 /* ---- the calendar ---------------------------------------------------------- */
 
+/* Fields of dates and times, for date_trunc(), extract() and date_part(). */
 typedef enum VectorField
 {
 	VECTOR_SECOND,
@@ -57,13 +58,13 @@ typedef enum VectorField
 
 /*
  * Years of the calendar below begin in March, so that the leap day is the last day; month 0 is
- * March. This is the number of days from the start of the year to the start of the month.
+ * March.  This is the number of days from the start of the year to the start of the month.
  */
 #define VECTOR_MONTH_START(month) ((153 * (month) + 2) / 5)
 /* Days from 0000-03-01 to 2000-01-01. */
 #define VECTOR_MARCH_0 730425
 
-/* Returns the first day of a month (1 to 12) of a year from 1 on. */
+/* Returns the first day of a month (1 to 12) of a year from 1 on, in days since 2000-01-01. */
 GPUAGG_HD int32_t
 vector_month_first(int32_t year, int32_t month)
 {
@@ -73,14 +74,17 @@ vector_month_first(int32_t year, int32_t month)
 		VECTOR_MARCH_0;
 }
 
-/* 0: Sunday */
+/* Returns the weekday of a day, given in days since 2000-01-01: 0 for Sunday to 6 for Saturday. */
 GPUAGG_HD int32_t
 vector_day_of_week(int32_t day)
 {
 	return (day % 7 + 13) % 7;
 }
 
-/* Sets the year and month of a day, and its number in the month. */
+/*
+ * Sets the year, the month (1 to 12) and the day of the month of a day, given in days since
+ * 2000-01-01.
+ */
 GPUAGG_HD void
 vector_split_day(int32_t day, int32_t *year, int32_t *month, int32_t *mday)
 {
@@ -161,8 +165,9 @@ vector_time_of_day(VectorField field, int trunc, int64_t ts)
 }
 
 /*
- * Sets the local time of a time.  offset: 0, or the offset of a time zone, below a week, if the
- * time is in UTC.  Returns false if core must compute its fields.
+ * Sets *local to the local time ts + offset, in microseconds since 2000-01-01. offset: 0, or for a
+ * time in UTC the offset of a time zone, below a week.  Returns false if the time is out of the
+ * range of these functions, so that core must compute its fields.
  */
 GPUAGG_HD int
 vector_local_time(int64_t ts, int64_t offset, int64_t *local)
@@ -175,7 +180,10 @@ vector_local_time(int64_t ts, int64_t offset, int64_t *local)
 		*local <= VECTOR_DAY_MAX * VECTOR_DAY_USECS;
 }
 
-/* Returns a day as a time. For days out of range, it is a time that vector_local_time() rejects. */
+/*
+ * Returns the start of a day (in days since 2000-01-01) in microseconds.  For days out of range,
+ * returns a time that vector_local_time() rejects.
+ */
 GPUAGG_HD int64_t
 vector_day_time(int32_t day)
 {
@@ -185,7 +193,10 @@ vector_day_time(int32_t day)
 		VECTOR_DAY_USECS;
 }
 
-/* Returns a field, given times 10^scale, as date_part does. */
+/*
+ * Returns a field as the float8 that date_part() gives. r: the field; seconds and epoch are in
+ * microseconds.
+ */
 GPUAGG_HD double
 vector_date_part(VectorField field, int64_t r)
 {

@@ -30,6 +30,7 @@
 #define VECTOR_MAX_REGISTERS 24
 #define VECTOR_MAX_CONSTANTS 64
 
+/* The state of a value. */
 typedef enum VectorState
 {
 	VECTOR_VALUE = 0,
@@ -140,6 +141,7 @@ typedef enum VectorRounding
 #define VECTOR_CONSTANT 0x8000
 #define VECTOR_NONE 0xffff
 
+/* One instruction: r = op(a, b, c). */
 typedef struct VectorInstruction
 {
 	uint16_t op;
@@ -167,6 +169,7 @@ typedef struct VectorTable
 	uint32_t n;
 } VectorTable;
 
+/* A program: instructions in their order, and the constants that they read. */
 typedef struct VectorProgram
 {
 	uint32_t ninstructions;
@@ -179,7 +182,7 @@ typedef struct VectorProgram
 	VectorConstant constants[VECTOR_MAX_CONSTANTS];
 } VectorProgram;
 
-/* Returns the number of operands of an operation. Includes constants that it reads by number. */
+/* Returns how many of a, b and c are operands (registers or constants) of an operation. */
 VECTOR_SHARED int
 vector_operands(int op)
 {
@@ -279,8 +282,8 @@ vector_simplify(VectorInstruction in)
 }
 
 /*
- * Returns whether the operand is a register that an earlier instruction has set, or a constant that
- * exists.
+ * Returns whether the operand is a constant that exists, or a register that an earlier instruction
+ * has set (bit in `set`).
  */
 static inline int
 vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
@@ -289,6 +292,10 @@ vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
 										operand < VECTOR_MAX_REGISTERS && (set >> operand & 1);
 }
 
+/*
+ * Returns whether running the instruction reads only stored columns, registers and constants that
+ * exist. set: bit r says whether register r has a value; ntypes: number of wire types.
+ */
 static inline int
 vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstruction *in,
 						 int nstored, int ntypes)

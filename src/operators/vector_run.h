@@ -37,6 +37,10 @@ typedef int64_t vector_I64;
 typedef float vector_F32;
 typedef double vector_F64;
 
+/*
+ * vector_get_TYPE() returns the bits of a register as a value of a column type, and
+ * vector_bits_TYPE() returns the bits of a value.
+ */
 #define VECTOR_INTEGER(NAME) \
 	GPUAGG_HD vector_##NAME vector_get_##NAME(int64_t bits) \
 	{ \
@@ -103,6 +107,7 @@ vector_bits_F64(double value)
 
 /* ---- operands -------------------------------------------------------------- */
 
+/* An operand of an instruction: a register for all rows of a tile, or a constant. */
 typedef struct VectorOperand
 {
 	const int64_t *values; /* [row of the tile]; NULL: a constant */
@@ -111,6 +116,10 @@ typedef struct VectorOperand
 	uint8_t state;
 } VectorOperand;
 
+/*
+ * Returns an operand by its number in the instruction.  The values and states of register x begin
+ * at x * tile.
+ */
 GPUAGG_HD VectorOperand
 vector_operand(int operand, const VectorConstant *constants, const int64_t *values,
 			   const uint8_t *states, int tile)
@@ -130,12 +139,14 @@ vector_operand(int operand, const VectorConstant *constants, const int64_t *valu
 	return o;
 }
 
+/* Returns the operand's value for a row of the tile. */
 GPUAGG_HD int64_t
 vector_value(const VectorOperand *o, int row)
 {
 	return o->values ? o->values[row] : o->value;
 }
 
+/* Returns the operand's state for a row of the tile. */
 GPUAGG_HD uint8_t
 vector_state(const VectorOperand *o, int row)
 {
@@ -144,12 +155,14 @@ vector_state(const VectorOperand *o, int row)
 
 /* ---- operations that are not scalar functions, for one row each ------------------ */
 
+/* A value and its state. */
 typedef struct VectorCell
 {
 	int64_t value;
 	uint8_t state;
 } VectorCell;
 
+/* Returns a cell with this value and state. */
 GPUAGG_HD VectorCell
 vector_cell(int64_t value, int state)
 {
@@ -160,12 +173,16 @@ vector_cell(int64_t value, int state)
 	return r;
 }
 
-/* The operands of one row. */
+/* The operands of one row. An operand that the operation does not have is a copy of a. */
 typedef struct VectorRow
 {
 	VectorCell a, b, c;
 } VectorRow;
 
+/*
+ * Returns `value` as the result of a strict operation on a and b: NULL or undetermined if an
+ * operand is; also undetermined if the last argument says so.
+ */
 GPUAGG_HD VectorCell
 vector_strict(VectorRow x, int64_t value, int undetermined)
 {
@@ -175,8 +192,8 @@ vector_strict(VectorRow x, int64_t value, int undetermined)
 }
 
 /*
- * AND (stop 0) and OR (stop 1) stop at an argument that is `stop`: an error to its right does not
- * occur.
+ * Returns a AND b (stop = 0) or a OR b (stop = 1).  If a is `stop`, b is not evaluated: an error of
+ * b does not occur.
  */
 GPUAGG_HD VectorCell
 vector_junction(VectorRow x, int stop)
@@ -192,7 +209,7 @@ vector_junction(VectorRow x, int stop)
 	return vector_cell(!stop, higher);
 }
 
-/* Returns the result of a test that is never NULL. */
+/* Returns `value` as the result of a test of a that is never NULL. It is undetermined if a is. */
 GPUAGG_HD VectorCell
 vector_test(VectorRow x, int value)
 {
@@ -200,6 +217,7 @@ vector_test(VectorRow x, int value)
 					   x.a.state == VECTOR_UNDETERMINED ? VECTOR_UNDETERMINED : VECTOR_VALUE);
 }
 
+/* Returns a IS [NOT] TRUE, FALSE or UNKNOWN; op says which. */
 GPUAGG_HD VectorCell
 vector_boolean_test(VectorRow x, int op)
 {
@@ -224,6 +242,7 @@ vector_boolean_test(VectorRow x, int op)
 	}
 }
 
+/* Returns a IS DISTINCT FROM b; c: the result of a = b. */
 GPUAGG_HD VectorCell
 vector_distinct(VectorRow x)
 {
@@ -238,6 +257,7 @@ vector_distinct(VectorRow x)
 	return vector_cell(differ, undetermined ? VECTOR_UNDETERMINED : VECTOR_VALUE);
 }
 
+/* Returns GREATEST or LEAST of a and b; c: true if b replaces a. */
 GPUAGG_HD VectorCell
 vector_greatest(VectorRow x)
 {
@@ -252,6 +272,7 @@ vector_greatest(VectorRow x)
 											  x.a;
 }
 
+/* Returns the result of VECTOR_SELECT, COALESCE, NULLIF, DISTINCT or GREATEST; op says which. */
 GPUAGG_HD VectorCell
 vector_choice(VectorRow x, int op)
 {
@@ -274,6 +295,7 @@ vector_choice(VectorRow x, int op)
 	}
 }
 
+/* Returns a IN or NOT IN the n constants of the list; data: VECTOR_IN_*. */
 GPUAGG_HD VectorCell
 vector_in(VectorCell a, const VectorConstant *list, int n, int data)
 {
@@ -288,6 +310,7 @@ vector_in(VectorCell a, const VectorConstant *list, int n, int data)
 					   !found && (data & VECTOR_IN_NULL) ? VECTOR_NULL : VECTOR_VALUE);
 }
 
+/* Returns 10^n for n up to 18. */
 GPUAGG_HD int64_t
 vector_power10(int n)
 {
@@ -298,7 +321,10 @@ vector_power10(int n)
 	return r;
 }
 
-/* Decimal operations. */
+/*
+ * Returns the result of an operation VECTOR_DEC_* on a and b.  It is undetermined if it exceeds 64
+ * bits.
+ */
 GPUAGG_HD VectorCell
 vector_decimal(VectorRow x, int op, int data)
 {
@@ -343,7 +369,7 @@ vector_rounds_away(int mode, int negative, int inexact, int half)
 		inexact && mode == (negative ? VECTOR_ROUND_FLOOR : VECTOR_ROUND_CEIL);
 }
 
-/* Returns a / 10^n; see VECTOR_DEC_ROUND. */
+/* Returns a / 10^n, rounded to an integer; data: n and the mode, see VECTOR_DEC_ROUND. */
 GPUAGG_HD VectorCell
 vector_decimal_round(VectorRow x, int data)
 {
@@ -360,8 +386,9 @@ vector_decimal_round(VectorRow x, int data)
 }
 
 /*
- * Returns a numeric as a float8.  It is correctly rounded if both the integer and the power of ten
- * are exact in a double: then the division rounds only once.
+ * Returns decimal a of this scale as a float8.  The result is correctly rounded if both the integer
+ * and the power of ten are exact in a double: then the division rounds only once.  Larger integers
+ * are undetermined.
  */
 GPUAGG_HD VectorCell
 vector_decimal_float8(VectorRow x, int scale)
@@ -376,7 +403,10 @@ vector_decimal_float8(VectorRow x, int scale)
 						 a > (INT64_C(1) << 53) || a < -(INT64_C(1) << 53));
 }
 
-/* a: the time or date; b: the offset of its zone */
+/*
+ * Returns a field of a, or a truncated to it, as VECTOR_TIME_* in data say. a: the date or
+ * timestamp; b: the offset of its zone from UTC.  Undetermined if the time is out of range.
+ */
 GPUAGG_HD VectorCell
 vector_time(VectorRow x, int data)
 {
@@ -400,7 +430,7 @@ vector_time(VectorRow x, int data)
 	return vector_strict(x, trunc ? (int64_t) ((uint64_t) r - (uint64_t) x.b.value) : r, 0);
 }
 
-/* constants: lo, hi, n */
+/* Returns width_bucket(a, lo, hi, n); constants: lo, hi, n. Undetermined for infinities and NaN. */
 GPUAGG_HD VectorCell
 vector_bucket_of(VectorRow x, const VectorConstant *constants, int formula)
 {
@@ -414,6 +444,7 @@ vector_bucket_of(VectorRow x, const VectorConstant *constants, int formula)
 						 !(v - v == 0));
 }
 
+/* Returns the gpuagg_f64_code() of `value`, operand a as a double. data 1: -0 has the code of 0. */
 GPUAGG_HD VectorCell
 vector_code(VectorRow x, double value, int data)
 {
@@ -421,6 +452,10 @@ vector_code(VectorRow x, double value, int data)
 	return vector_strict(x, gpuagg_f64_code(value + (data ? 0.0 : -0.0)), 0);
 }
 
+/*
+ * Returns a, whose value as a double is `value`, if |value| < b.  Else, and for -0 if data is 1, it
+ * is undetermined.
+ */
 GPUAGG_HD VectorCell
 vector_below(VectorRow x, double value, int data)
 {
@@ -429,6 +464,7 @@ vector_below(VectorRow x, double value, int data)
 							 (data && value == 0 && vector_bits_F64(value) != 0));
 }
 
+/* Returns the result of the remaining operations on one row. */
 GPUAGG_HD VectorCell
 vector_other(VectorRow x, int op, int data)
 {
@@ -584,7 +620,10 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 				 n);
 }
 
-/* Returns the cell of a table for an integer, or for NULL. */
+/*
+ * Returns the entry of a lookup table for an integer, or for NULL.  Undetermined if the integer is
+ * not in the table. cells, cell_states: the entries of all tables.
+ */
 GPUAGG_HD VectorCell
 vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_states, int64_t value,
 				  uint8_t state)
@@ -596,7 +635,10 @@ vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_state
 	return vector_cell(cells[t.first + at], cell_states[t.first + at]);
 }
 
-/* Runs VECTOR_LOOKUP in the same way. cells: of all tables. */
+/*
+ * Runs one VECTOR_LOOKUP instruction, as vector_run() runs the others. cells, cell_states: the
+ * entries of all tables.
+ */
 VECTOR_FUNCTION void
 vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells,
 			  const uint8_t *cell_states, const VectorConstant *constants, int64_t *values,

@@ -92,7 +92,7 @@ citus_task_is_required(void)
 
 /* ---- marks ----------------------------------------------------------------- */
 
-/* Returns a condition with this text that is always true. */
+/* Returns a mark with this text: a condition that is always true. */
 static Node *
 make_mark(const char *value)
 {
@@ -169,6 +169,7 @@ filter_without_mark(Expr *filter)
 	return list_length(others) > 1 ? makeBoolExpr(AND_EXPR, others, -1) : linitial(others);
 }
 
+/* Adds a mark to the aggregate's FILTER, unless it has one. */
 static void
 set_mark(Aggref *aggref, const char *text)
 {
@@ -258,8 +259,11 @@ mark_for_worker(Aggref *aggref, bool required, bool marks)
 }
 
 /*
- * An aggregate with an ORDER BY is left as it is: Citus adds up parts of core's aggregates in any
- * order, and gathers the rows for the extension's.
+ * Replaces an aggregate of the extension by core's if Citus can distribute that one, and marks it
+ * for the worker if it should run with the custom scan there.  marks: marks are allowed here.
+ *
+ * An aggregate with an ORDER BY is not replaced: Citus combines partial results of core's
+ * aggregates in any order, but sends all rows to the coordinator for the extension's.
  */
 static void
 rewrite_aggregate(Aggref *aggref, bool marks)
@@ -289,6 +293,7 @@ rewrite_aggregate(Aggref *aggref, bool marks)
 
 /* ---- which tables ---------------------------------------------------------- */
 
+/* Returns whether Citus's catalog of distributed tables has this table. */
 static bool
 is_in_catalog(Relation catalog, Oid index, Oid relid)
 {
@@ -310,6 +315,7 @@ typedef struct TableContext
 	Oid index;
 } TableContext;
 
+/* Walker that returns whether there is a Citus table; the context is a TableContext. */
 static bool
 table_walker(Node *node, void *context)
 {
@@ -372,9 +378,9 @@ is_concerned_walker(Node *node, void *context)
 }
 
 /*
- * Walker; the context is a bool: marks are allowed.  They are not in an INSERT with RETURNING: if
- * such a query has any function that is not immutable, Citus writes tasks that fail ("missing FROM-
- * clause entry").
+ * Walker that rewrites all aggregates; the context is a bool: whether marks are allowed.  They are
+ * not allowed in an INSERT with RETURNING: if such a query has any function that is not immutable,
+ * Citus writes tasks that fail ("missing FROM-clause entry").
  */
 static bool
 rewrite_walker(Node *node, void *context)
@@ -395,7 +401,7 @@ rewrite_walker(Node *node, void *context)
 	return expression_tree_walker(node, rewrite_walker, context);
 }
 
-/* Walker that removes marks; the context is a Statement. */
+/* Walker that removes marks; the context is a Statement, in which it sets task and required. */
 static bool
 unmark_walker(Node *node, void *context)
 {
@@ -420,7 +426,10 @@ unmark_walker(Node *node, void *context)
 	return expression_tree_walker(node, unmark_walker, context);
 }
 
-/* The planner hook. */
+/*
+ * The planner hook: rewrites a query of Citus tables, or removes the marks from a task, and plans
+ * the query with `statement` set accordingly.
+ */
 static PlannedStmt *
 plan_for_citus(COMPAT_PLANNER_PARAMS)
 {

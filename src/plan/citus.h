@@ -27,7 +27,7 @@ extern bool citus_is_task(void);
  */
 extern bool citus_task_is_required(void);
 
-/* Does nothing if Citus is not loaded. */
+/* Installs the planner hook; does nothing if Citus is not loaded. */
 extern void citus_install_hook(void);
 
 #endif /* GPUAGG_CITUS_H */

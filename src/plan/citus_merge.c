@@ -63,7 +63,7 @@ can_send_state(const Aggref *aggref)
 		merge_has_parts(aggref->aggfnoid);
 }
 
-/* Returns an expression that replaces the aggregate; NULL: it is not replaced. */
+/* Returns the call of gpuagg_merge that replaces the aggregate; NULL: it is not replaced. */
 static Node *
 replacement_of(const Aggref *aggref)
 {
@@ -87,9 +87,9 @@ needs_rows_walker(Node *node, void *context)
 	return expression_tree_walker(node, needs_rows_walker, context);
 }
 
-/* Returns a copy of a SubLink with its test mutated. The subquery is a query of its own. */
+/* Returns a copy of a SubLink in which only the test is mutated, and not the subquery. */
 static Node *
-without_subquery(const SubLink *from, Node *(*mutator)(Node *, void *) )
+mutate_test_of_sublink(const SubLink *from, Node *(*mutator)(Node *, void *) )
 {
 	SubLink *link = makeNode(SubLink);
 
@@ -98,6 +98,7 @@ without_subquery(const SubLink *from, Node *(*mutator)(Node *, void *) )
 	return (Node *) link;
 }
 
+/* Mutator that replaces the aggregates of this query level whose states cannot be sent. */
 static Node *
 replace_mutator(Node *node, void *context)
 {
@@ -111,10 +112,11 @@ replace_mutator(Node *node, void *context)
 		return other ? other : node;
 	}
 	if (IsA(node, SubLink))
-		return without_subquery((SubLink *) node, replace_mutator);
+		return mutate_test_of_sublink((SubLink *) node, replace_mutator);
 	return expression_tree_mutator(node, replace_mutator, context);
 }
 
+/* Mutator that replaces calls of gpuagg_merge by the aggregates that they were made for. */
 static Node *
 restore_mutator(Node *node, void *context)
 {
@@ -126,10 +128,11 @@ restore_mutator(Node *node, void *context)
 	if (IsA(node, FuncExpr) && (aggref = (Node *) partial_original_aggregate(node)) != NULL)
 		return aggref;
 	if (IsA(node, SubLink))
-		return without_subquery((SubLink *) node, restore_mutator);
+		return mutate_test_of_sublink((SubLink *) node, restore_mutator);
 	return expression_tree_mutator(node, restore_mutator, context);
 }
 
+/* Walker that applies restore_mutator to a query and its subqueries, in place. */
 static bool
 restore_walker(Node *node, void *context)
 {
@@ -153,6 +156,7 @@ merge_restore(Query *query)
 	restore_walker((Node *) query, NULL);
 }
 
+/* Walker that applies replace_mutator, where it helps, to a query and its subqueries, in place. */
 static bool
 query_walker(Node *node, void *context)
 {

@@ -230,7 +230,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	return saving + cached * rel->pages * page_cost(rel);
 }
 
-/* Returns the cost of the child, as the feed reads it. */
+/* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
 static Cost
 child_cost(GroupQuery *query, Path *child)
 {
@@ -243,7 +243,10 @@ child_cost(GroupQuery *query, Path *child)
 	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
 }
 
-/* Returns an estimate of the number of distinct values in the groups of `rows` rows. */
+/*
+ * Returns the estimated number of distinct values of a DISTINCT aggregate, counted in each group
+ * and added up, if there are this many rows.
+ */
 static double
 distinct_values(GroupQuery *query, Aggref *aggref, double rows)
 {
@@ -255,9 +258,10 @@ distinct_values(GroupQuery *query, Aggref *aggref, double rows)
 }
 
 /*
- * Returns the cost of sorting the distinct values of aggregates that can show their order.  Core
- * sorts all rows instead of hashing them first, so that it is faster where nearly all values are
- * distinct.  The factor was measured with such values (test/bench/shapes.sh, "list of distinct").
+ * Returns the cost of sorting the distinct values of DISTINCT aggregates that are fallback
+ * aggregates, because their results may depend on the order of the values.  Core sorts all rows
+ * instead of hashing them first, so that it is faster where nearly all values are distinct.  The
+ * factor was measured with such values (test/bench/shapes.sh, "list of distinct").
  */
 static Cost
 sorted_distinct_cost(GroupQuery *query, Path *child)
@@ -280,7 +284,10 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 	return cost;
 }
 
-/* Returns core's cost per row of the transition functions of fallback aggregates. */
+/*
+ * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
+ * Sets *any to true if there is a fallback aggregate.
+ */
 static Cost
 fallback_cost(GroupQuery *query, bool *any)
 {
@@ -483,8 +490,8 @@ plan_exchange_cost(GroupQuery *query)
 }
 
 /*
- * Returns the number of groups that are returned for the LIMIT above.  Of n groups in random order,
- * this many are among the best k so far when they come.
+ * Returns how many of `rows` groups are returned for the LIMIT above.  A group is returned if it is
+ * among the best k groups so far.  In random order, that is true of about k * (1 + log(rows / k)).
  */
 static double
 limited_rows(const GroupQuery *query, double rows)
@@ -497,8 +504,8 @@ limited_rows(const GroupQuery *query, double rows)
 }
 
 /*
- * Returns the cost of a group that may be returned: of a tuple, or of comparing its states with a
- * LIMIT.
+ * Returns the cost of each group at the end: making a tuple of it, or, under a LIMIT, comparing it
+ * with other groups.
  */
 static Cost
 group_cost(const GroupQuery *query)
@@ -507,8 +514,8 @@ group_cost(const GroupQuery *query)
 }
 
 /*
- * The planner has no costs of rescans for custom scans.  If there will be many rescans, only the
- * cost of one of them counts.
+ * Returns the start-up cost of the custom scan; for a query that may be rescanned often, the lower
+ * one of a rescan, because the planner has no costs of rescans for custom scans.
  */
 static Cost
 startup_cost(const GroupQuery *query)

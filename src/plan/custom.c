@@ -95,7 +95,10 @@ query_is_volatile(PlannerInfo *root)
 	return false;
 }
 
-/* Returns whether the node is or contains a table or view whose rows the query may not show. */
+/*
+ * Returns whether a node is or contains a range table entry with security quals, or of a
+ * security_barrier view.
+ */
 static bool
 hides_rows(Node *node, void *context)
 {
@@ -162,8 +165,9 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 }
 
 /*
- * An input that is the same for all rows need not be a column of the child.  Only Consts and
- * Params: evaluating anything else could raise an error for a query without rows.
+ * Returns whether an input is a Const or a Param, and no key.  It is then the same for all rows and
+ * need not be a column of the child.  Other constant expressions do not count: evaluating them
+ * could raise an error for a query without rows.
  */
 bool
 plan_input_is_constant(List *keys, Node *input)
@@ -173,7 +177,10 @@ plan_input_is_constant(List *keys, Node *input)
 	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
 }
 
-/* Returns the resno of each input in the target list, 0 for constants; NIL if one is missing. */
+/*
+ * Returns a list with the resno of each input in the target list, or 0 for a constant input; NIL if
+ * the target list lacks an input.
+ */
 static List *
 match_inputs(List *keys, List *inputs, List *targetlist)
 {
@@ -198,9 +205,9 @@ match_inputs(List *keys, List *inputs, List *targetlist)
 }
 
 /*
- * A scan that returns all columns of its table need not project.  Uses the physical target list if
- * it has all inputs.  Core does the same for other parents (use_physical_tlist), but not for custom
- * scans.
+ * Replaces the target list of a scan by all columns of its table if these include all inputs.  Then
+ * the scan need not project.  Core does the same for other parents (use_physical_tlist), but not
+ * for custom scans.
  */
 static void
 use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs)
@@ -234,7 +241,7 @@ use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs
 		child->targetlist = physical;
 }
 
-/* Returns what the scan emits before projection: keys, aggregates and GROUPING(). */
+/* Returns the scan's target list before projection: keys, then aggregates, then GROUPING(). */
 static List *
 scan_targetlist(List *keys, List *aggs, List *groupings)
 {
@@ -248,7 +255,7 @@ scan_targetlist(List *keys, List *aggs, List *groupings)
 	return tlist;
 }
 
-/* Returns the equality function, hash function and collation of each key. */
+/* Returns a list with three OIDs for each key: equality function, hash function, collation. */
 static List *
 key_oids(List *keys, List *eqops)
 {
@@ -268,6 +275,7 @@ key_oids(List *keys, List *eqops)
 	return oids;
 }
 
+/* Walker that adds the distinct Params of an expression to *params. */
 static bool
 collect_params(Node *node, List **params)
 {
@@ -286,7 +294,8 @@ collect_params(Node *node, List **params)
 
 /*
  * Returns the plan's custom_exprs: constant inputs, LIMIT and OFFSET, the direct arguments of
- * ordered-set aggregates, and the Params of the aggregates.  The last ones are there because
+ * ordered-set aggregates, and the Params of the aggregates.  Sets *nconsts to the number of the
+ * constant inputs, which come first.  The Params are there because
  * aggregates evaluate some arguments themselves (the bounds of a histogram), and the planner and
  * executor must know that this node depends on their parameters.
  */
@@ -335,6 +344,7 @@ order_quals(PlannerInfo *root, List *quals)
 	return result;
 }
 
+/* PlanCustomPath: makes the CustomScan of the chosen path. */
 static Plan *
 plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist,
 				 List *clauses, List *custom_plans)
@@ -402,7 +412,7 @@ ints_of_list(List *list, int skip)
 	return array;
 }
 
-/* Decodes the grouping sets, and the keys of each GROUPING(). */
+/* Sets sets, groupings and grouping_nkeys of *plan from the plan's custom_private. */
 static void
 decode_sets(GpuAggPlan *plan, List *private)
 {

@@ -75,6 +75,7 @@ values_of_modulus(Node *arg)
 	return Max(2 * fabs((double) modulus) - 1, 1);
 }
 
+/* Returns the number of values of width_bucket(x, array); 0: no bound. */
 static double
 values_of_array_buckets(Node *arg)
 {
@@ -87,7 +88,10 @@ values_of_array_buckets(Node *arg)
 	return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) + 1.0;
 }
 
-/* Returns the number of combinations of the arguments' values; 0: no bound. */
+/*
+ * Returns the product of the arguments' numbers of values, which bounds the values of an immutable
+ * or stable function; 0: no bound.
+ */
 static double
 values_of_all(List *args)
 {
@@ -99,6 +103,7 @@ values_of_all(List *args)
 	return values;
 }
 
+/* Returns the maximum number of values of a function call; 0: no bound. */
 static double
 values_of_call(Oid funcid, List *args)
 {
@@ -131,7 +136,10 @@ values_of_call(Oid funcid, List *args)
 	}
 }
 
-/* Returns the sum of the choices' numbers of values; 0: no bound. */
+/*
+ * Returns the maximum number of values of a CASE or COALESCE with these choices: the sum of their
+ * numbers of values; 0: no bound.
+ */
 static double
 values_of_any(List *choices)
 {
@@ -216,8 +224,8 @@ estimate_groups(PlannerInfo *root, List *keys, double rows)
 }
 
 /*
- * Adds a numeric's share of a column's values to its display scale, unless COLUMN_DEC cannot
- * represent it.
+ * Adds `share`, the fraction of a column's values that this numeric stands for, to shares[scale],
+ * where scale is its display scale.  Does nothing if COLUMN_DEC cannot represent the numeric.
  */
 static void
 add_share(double *shares, Datum value, double share)

@@ -57,6 +57,7 @@ static compat_relation_hook_type prev_relation_hook;
 
 /* ---- what is shipped --------------------------------------------------- */
 
+/* Returns whether the node is a partial aggregate: its result is a (serialized) state. */
 static bool
 is_partial(const Node *node)
 {
@@ -154,7 +155,8 @@ as_declared(Node *node, void *function)
 }
 
 /*
- * Returns whether the expression has a column whose values mean something only on this server.
+ * Returns whether the expression has a column that must not be used on the foreign server, because
+ * its values may mean something else there.
  * That holds for identifiers of objects, which differ between databases.  It holds for domains,
  * which may not allow the NULL by which gpuagg_as_type gets its type.  And in a database without an
  * encoding it holds for text: it consists of bytes there, and functions of characters give other
@@ -215,7 +217,10 @@ remote_aggregate(const Aggref *partial)
 	return OidIsValid(remote->aggfnoid) ? remote : NULL;
 }
 
-/* Returns what is shipped for a partial aggregate or a key; NULL if nothing means the same. */
+/*
+ * Returns the expression that is shipped in place of a partial aggregate or a key; NULL if the
+ * foreign server has no expression with the same result.
+ */
 static Expr *
 remote_expression(const Expr *expr)
 {
@@ -254,7 +259,10 @@ remote_clauses(PlannerInfo *root)
 	return clauses;
 }
 
-/* Returns count(*) > 0. Without keys, the remote query would return a group for no rows. */
+/*
+ * Returns the condition count(*) > 0, as HAVING of a remote query without keys.  Otherwise it would
+ * return a group even if there are no rows.
+ */
 static Node *
 any_rows(void)
 {
@@ -314,8 +322,9 @@ add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List 
 }
 
 /*
- * Returns the target with complete aggregates in place of partial ones, and with the keys of these
- * clauses.  NULL if there is none, or if the settings do not select these aggregates.  Leaves out
+ * Returns the target to ship for `partial`: complete aggregates in place of the partial ones, and
+ * the keys of `clauses`.  NULL if something cannot be shipped, or if none of the aggregates is to
+ * be computed by this extension.  Leaves out
  * columns that core adds because keys contain them, if the results use them only inside keys.
  */
 static PathTarget *
@@ -370,8 +379,9 @@ remote_target(PlannerInfo *root, PathTarget *partial, List *clauses,
 }
 
 /*
- * Makes constants be written for a server that reads them with other settings.  postgres_fdw does
- * so in conditions, but not in arguments of aggregates.  AtEOXact_GUC() ends it.
+ * Changes settings so that constants are written in a form that does not depend on the foreign
+ * server's settings.  postgres_fdw does so for conditions, but not for arguments of aggregates.
+ * Returns the nesting level for AtEOXact_GUC(), which restores the settings.
  */
 static int
 begin_portable_constants(void)
@@ -393,6 +403,10 @@ begin_portable_constants(void)
 
 /* ---- the wrapped callbacks ---------------------------------------------- */
 
+/*
+ * Wraps GetForeignUpperPaths: for a partial aggregation, asks the original for complete paths with
+ * remote_target(), and gives them the partial target.
+ */
 static void
 upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			RelOptInfo *output_rel, void *extra)
@@ -439,8 +453,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 }
 
 /*
- * Returns the target entry of a shipped expression in the list `now`; `shipped` is the same list as
- * it was shipped.  NULL if there is none.
+ * Finds the expression in the target list `shipped`, and returns the entry at the same position of
+ * the list `now`; NULL if there is none.  `now` is a copy of `shipped` that is being changed.
  */
 static TargetEntry *
 shipped_column(List *shipped, List *now, const void *expr)
@@ -493,6 +507,7 @@ name_columns(ForeignScan *scan)
 			lfirst(lc) = local_settings();
 }
 
+/* Returns whether one of the expressions is a partial aggregate. */
 static bool
 any_partial(List *exprs)
 {
@@ -504,6 +519,7 @@ any_partial(List *exprs)
 	return false;
 }
 
+/* Wraps GetForeignPlan: for a partial aggregation, gives its columns the expected expressions. */
 static ForeignScan *
 foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath *best_path,
 			 List *tlist, List *scan_clauses, Plan *outer_plan)
@@ -528,6 +544,7 @@ foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath
 
 /* ---- the hook ------------------------------------------------------------ */
 
+/* Returns whether the foreign server is accessed by postgres_fdw. */
 static bool
 is_postgres_fdw(Oid serverid)
 {
@@ -538,8 +555,8 @@ is_postgres_fdw(Oid serverid)
 }
 
 /*
- * Wraps the callbacks in the planner's copy for this relation.  Joins and groupings of the relation
- * share that copy.
+ * The get_relation_info_hook: replaces two callbacks in the planner's copy of a foreign partition's
+ * FdwRoutine.  Joins and groupings of the relation share that copy.
  */
 static void
 relation_info(COMPAT_RELATION_PARAMS)

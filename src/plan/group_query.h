@@ -57,7 +57,7 @@ typedef struct GroupQuery
 
 /* custom.c */
 extern const CustomPathMethods gpuagg_path_methods;
-/* Returns a path's custom_private. */
+/* Returns the list for a path's custom_private, with all that the plan needs of the query. */
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /*
  * Returns the parameters, known while the query is planned, for columns of outer queries or of
@@ -116,7 +116,7 @@ extern List *plan_grouping_keys(List *groupings, List *key_refs);
 
 /* Installs the planner hook that rewrites UNION. */
 extern void union_install_hook(void);
-/* Records that INTERSECT and EXCEPT are not supported; rel: the result of a set operation. */
+/* Records a reason if the query has INTERSECT or EXCEPT; rel: the result of a set operation. */
 extern void union_note_other(PlannerInfo *root, const RelOptInfo *rel);
 
 /* foreign.c: installs the hook for partial aggregation by the servers of foreign partitions. */

@@ -21,7 +21,7 @@
 #include "plan/group_query.h"
 #include "plan/supported.h"
 
-/* Returns the number of an input, which is added if it is new. */
+/* Returns the number of an input in query->inputs; adds it if it is new. */
 static int
 lookup_or_add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 {
@@ -38,8 +38,8 @@ lookup_or_add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 }
 
 /*
- * Returns an argument for all rows.  A row that FILTER excludes must not raise an error: unless the
- * argument cannot fail, a CASE makes it NULL for such rows.
+ * Returns the argument in a form that can be evaluated for all rows.  A row that FILTER excludes
+ * must not raise an error.  So an argument that can fail becomes CASE WHEN filter THEN arg END.
  */
 static Node *
 guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
@@ -189,7 +189,10 @@ plan_guard_order(GroupQuery *query)
 	query->order = make_pathkeys_for_sortclauses(query->root, agg->aggorder, query->order_targets);
 }
 
-/* Collects the inputs that a feed sorts by; none if one of them has no codes. */
+/*
+ * Sets query->order_inputs to the inputs that a feed sorts by; leaves it NIL if one of them has no
+ * codes.
+ */
 void
 plan_collect_order_inputs(GroupQuery *query)
 {
@@ -216,8 +219,8 @@ plan_collect_order_inputs(GroupQuery *query)
 }
 
 /*
- * Returns the path itself if its columns include all inputs, so that a scan need not project its
- * tuples.
+ * Returns a projection path that computes all inputs.  Returns the path itself if its columns
+ * include them, so that a scan need not project its tuples.
  */
 Path *
 plan_path_of_inputs(GroupQuery *query, Path *path)

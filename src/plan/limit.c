@@ -30,8 +30,8 @@
 #include "plan/group_query.h"
 
 /*
- * Returns the column of the scan that a sort key is, or -1.  The column's values must have codes
- * that sort in the requested order.
+ * Returns the number of the scan's column that is this sort key; -1 if none is, or if its values
+ * have no codes that sort in the requested order.  Sets *descending.
  */
 static int
 sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, bool *descending)
@@ -79,7 +79,7 @@ may_limit(const GroupQuery *query, bool distinct)
 		!contain_subplans(parse->limitOffset);
 }
 
-/* Returns whether a subquery locks its rows. Then all rows must be read. */
+/* Returns whether the node is or contains a query with row locks.  Then all rows must be read. */
 static bool
 locks_rows(Node *node, void *context)
 {
@@ -91,7 +91,7 @@ locks_rows(Node *node, void *context)
 	return expression_tree_walker(node, locks_rows, context);
 }
 
-/* Returns the expression, or 0 for a missing one. */
+/* Returns the expression of a LIMIT or OFFSET; for NULL a constant 0. */
 static Expr *
 limit_expr(Node *expr)
 {
@@ -100,7 +100,10 @@ limit_expr(Node *expr)
 									 false, FLOAT8PASSBYVAL);
 }
 
-/* Returns LIMIT plus OFFSET; -1: not known yet. */
+/*
+ * Returns LIMIT plus OFFSET for the list of these two expressions; -1 if they are not constants, or
+ * if LIMIT is NULL (no limit).
+ */
 static double
 limit_groups(List *exprs)
 {

@@ -193,7 +193,10 @@ is_required(void)
 	return gpuagg_require == GPUAGG_REQUIRE || citus_task_is_required();
 }
 
-/* Returns the order of groups over sorted input, which is the order of the keys. */
+/*
+ * Returns the pathkeys of groups over sorted input: those of the child, without the aggregates'
+ * order after the keys.
+ */
 static List *
 group_order(GroupQuery *query, Path *child)
 {
@@ -371,7 +374,7 @@ beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
 		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
 }
 
-/* Returns a sequential scan of the input table, with its inputs computed. */
+/* Returns a path: a sequential scan of the input table that computes the query's inputs. */
 static Path *
 sequential_scan(GroupQuery *query, int workers)
 {
@@ -379,6 +382,7 @@ sequential_scan(GroupQuery *query, int workers)
 							   create_seqscan_path(query->root, query->input_rel, NULL, workers));
 }
 
+/* Adds a path over a sequential scan that core dropped (may_miss_scan), if it beats `cheapest`. */
 static void
 add_missed_scan(GroupQuery *query, Path *cheapest)
 {
@@ -420,8 +424,8 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 }
 
 /*
- * Returns a scan of one table, or of several tables in sequence, by this process alone; NULL if
- * there is none.
+ * Returns a path by which this process alone reads the relation: a sequential scan of a table, or
+ * an Append over partitions; NULL if there is none.
  */
 static Path *
 serial_scan(GroupQuery *query, RelOptInfo *rel)
@@ -502,6 +506,7 @@ core_is_parallel(const RelOptInfo *rel)
 	return false;
 }
 
+/* Adds paths over partial input, unless the query cannot run in parallel or should not. */
 static void
 add_parallel_paths(GroupQuery *query)
 {
@@ -532,6 +537,7 @@ add_parallel_paths(GroupQuery *query)
 						  cheapest);
 }
 
+/* Adds all custom paths of an aggregation; if one is required, removes core's paths first. */
 static void
 add_paths(GroupQuery *query)
 {
@@ -559,7 +565,7 @@ add_paths(GroupQuery *query)
 
 /* ---- the hook ---------------------------------------------------------- */
 
-/* Adds paths for the aggregation of a query. */
+/* Adds paths for GROUP BY or plain aggregation, or records the reason why there are none. */
 static void
 add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 				GroupPathExtraData *extra)
@@ -626,8 +632,8 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 }
 
 /*
- * SELECT DISTINCT: groups by all columns of the input that are results, without aggregates.  The
- * columns of ORDER BY are among the results, too.
+ * Adds paths for a SELECT DISTINCT: an aggregation without aggregates, whose keys are all columns
+ * of the result.  Adds none if the input has other columns, too.
  */
 static void
 add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
@@ -676,6 +682,7 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinc
 	add_paths(&query);
 }
 
+/* The create_upper_paths_hook. */
 static void
 gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 						  RelOptInfo *output_rel, void *extra)

@@ -55,6 +55,7 @@ typedef struct GpuAggPlan
 	int *grouping_nkeys; /* [GROUPING()] number of its keys */
 } GpuAggPlan;
 
+/* Installs all hooks of this folder. */
 extern void plan_install_hooks(void);
 /* Returns the decoded plan, in the current memory context. */
 extern GpuAggPlan *plan_decode(const CustomScan *cscan);

@@ -75,7 +75,7 @@ describe_subquery(const PlannerInfo *root)
 					psprintf(" (subquery of %s%s)", text.data, n > SUBQUERY_NAMES ? ", ..." : "");
 }
 
-/* Records a reason in all three places. */
+/* Records a reason for EXPLAIN, in gpuagg_stats, and in the log if gpuagg.log_refused is on. */
 static void
 record_reason(int64 query_id, const char *why, const char *subquery)
 {
@@ -95,6 +95,7 @@ record_reason(int64 query_id, const char *why, const char *subquery)
 			 errhidestmt(true)));
 }
 
+/* Records a reason why the query of `root`, perhaps a subquery, has no custom path. */
 static void
 record_for_query(PlannerInfo *root, const char *why)
 {
@@ -160,7 +161,10 @@ record_candidates(int64 query_id)
 	}
 }
 
-/* The planner hook.  Queries may be planned while another one is. */
+/*
+ * The planner hook: plans the query, and records its candidates that were not chosen.  Is called
+ * recursively if planning a query evaluates a function that plans another one.
+ */
 static PlannedStmt *
 plan_and_record(COMPAT_PLANNER_PARAMS)
 {
@@ -193,7 +197,7 @@ plan_and_record(COMPAT_PLANNER_PARAMS)
 	return result;
 }
 
-/* Returns the text that ExplainCloseGroup() has appended at the end of the query's group. */
+/* Returns the text that ExplainCloseGroup() appends to close the query's group. */
 static char *
 group_end(const ExplainState *es)
 {
@@ -204,7 +208,10 @@ group_end(const ExplainState *es)
 	return "";
 }
 
-/* Opens the query's group again; false if the output ends with other text, of an extension say. */
+/*
+ * Opens the query's group again, by removing the text that closes it.  Returns false if the output
+ * ends with other text, for example of another extension.
+ */
 static bool
 reopen_group(ExplainState *es)
 {
@@ -222,6 +229,7 @@ reopen_group(ExplainState *es)
 	return true;
 }
 
+/* Prints the reasons after the plan. */
 static void
 explain_reasons(const char *why, ExplainState *es)
 {
@@ -234,7 +242,7 @@ explain_reasons(const char *why, ExplainState *es)
 	}
 }
 
-/* The hook of EXPLAIN. */
+/* The ExplainOneQuery_hook: with VERBOSE, collects reasons while it runs, and prints them. */
 static void
 explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
 				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)

@@ -22,6 +22,7 @@ extern void reasons_add_candidate(PlannerInfo *root, const RelOptInfo *rel, doub
 /* Records that one of these paths has been chosen. */
 extern void reasons_note_chosen(const RelOptInfo *rel);
 
+/* Installs the hooks of the planner and of EXPLAIN. */
 extern void reasons_install_hooks(void);
 
 #endif /* GPUAGG_REASONS_H */

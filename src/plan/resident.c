@@ -22,7 +22,7 @@
 /* Rows of queries with more columns are not cached on the GPU. */
 #define MOST_COLUMNS 32
 
-/* Returns whether the GPU can have all of the columns. */
+/* Returns whether the GPU can cache all of these columns: few, and none stored as Datums. */
 static bool
 are_columns_supported(Relation rel, const Bitmapset *attnos)
 {
@@ -44,7 +44,10 @@ are_columns_supported(Relation rel, const Bitmapset *attnos)
 	return true;
 }
 
-/* Returns the fraction of a table's blocks whose columns are cached. */
+/*
+ * Returns the fraction of a table's blocks of which the column cache has these columns; 0 if the
+ * GPU cannot cache them.
+ */
 static double
 table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 {
@@ -58,7 +61,10 @@ table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 	return share;
 }
 
-/* Returns the cached fraction of a sequential scan, which may be under a projection. */
+/*
+ * Returns the cached fraction of the table that a path scans sequentially, perhaps under a
+ * projection; 0 for any other path.
+ */
 static double
 scan_share(GroupQuery *query, Path *child)
 {

@@ -17,7 +17,7 @@
 #include "plan/group_query.h"
 #include "plan/supported.h"
 
-/* Returns the number of the key with this reference. */
+/* Returns the number of the key with this sortgroupref; raises an error if there is none. */
 static int
 key_number(GroupQuery *query, int ref)
 {
@@ -29,6 +29,7 @@ key_number(GroupQuery *query, int ref)
 	elog(ERROR, "grouping key with reference %d not found", ref);
 }
 
+/* Returns whether all sets have the key. */
 static bool
 is_in_all(List *sets, int key)
 {

@@ -109,7 +109,7 @@ supported_any_distinct(List *aggrefs)
 	return false;
 }
 
-/* Returns whether the aggregate's distinct values can be hashed. */
+/* Returns whether the aggregate's distinct values, if any, can be hashed; else sets *why. */
 static bool
 can_hash_distinct(const Aggref *aggref, const char **why)
 {
@@ -131,6 +131,7 @@ can_hash_distinct(const Aggref *aggref, const char **why)
 	return true;
 }
 
+/* Returns whether all aggregates are supported; with `parallel`, in parallel plans. */
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
@@ -267,8 +268,8 @@ supported_sets(List *sets, List *keys, const char **why)
 }
 
 /*
- * Returns whether the result of an aggregate of core's without an ORDER BY would show that its rows
- * arrive in another order.
+ * Returns whether sorting the input might change the aggregate's result: it is core's own, has no
+ * ORDER BY, and depends on the order of its rows.
  */
 static bool
 shows_input_order(const Aggref *aggref)
@@ -338,7 +339,10 @@ supported_parallel(List *aggrefs, const char **why)
 	return supported_aggregates(aggrefs, true, why);
 }
 
-/* Finds an aggregate of the extension's that is used as a window function. */
+/*
+ * Walker that returns whether an aggregate of the extension is used as a window function; the
+ * context is an Oid, which is set to that function.
+ */
 static bool
 ours_in_window(Node *node, void *context)
 {

@@ -47,9 +47,9 @@ is_enabled(void)
 }
 
 /*
- * Changes UNIONs of a tree to UNION ALL, because a DISTINCT above follows.  Other set operations
- * stay as they are.  So do UNIONs with other types or collations than the whole tree: values that
- * are equal in those may differ in the tree's.
+ * Changes the UNIONs of a tree to UNION ALL, in place, because a DISTINCT above removes duplicates.
+ * Other set operations stay as they are.  So do UNIONs whose types or collations are not those of
+ * `top`: values that are equal by these may differ by those of `top`.
  */
 static void
 keep_duplicates(Node *node, const SetOperationStmt *top)
@@ -118,7 +118,7 @@ outer_targetlist(const Query *inner)
 	return targets;
 }
 
-/* Returns the UNION's grouping clauses, one for each column. */
+/* Returns the UNION's grouping clauses with references to these target entries. */
 static List *
 distinct_clause(const List *clauses, const List *targets)
 {
@@ -190,7 +190,7 @@ may_rewrite(const Query *query)
 	return supported_keys(columns, eqops, &why);
 }
 
-/* Rewrites a UNION in place. */
+/* Changes a UNION, in place, to SELECT DISTINCT over a subquery with UNION ALL. */
 static void
 rewrite_union(Query *query)
 {
@@ -231,7 +231,10 @@ rewrite_union(Query *query)
 
 /* ---- UNIONs below other set operations ------------------------------------ */
 
-/* Moves the queries of a tree to another range table, and updates the tree's references. */
+/*
+ * Appends copies of the queries of a tree of set operations to the range table *to, and makes the
+ * tree refer to these instead of `from`.
+ */
 static void
 move_arms(Node *node, const List *from, List **to)
 {
@@ -248,7 +251,10 @@ move_arms(Node *node, const List *from, List **to)
 	move_arms(castNode(SetOperationStmt, node)->rarg, from, to);
 }
 
-/* Returns the first query of a tree. The columns of the tree have its names. */
+/*
+ * Returns the range table index of the first query of a tree, whose column names are those of the
+ * tree.
+ */
 static int
 first_arm(const Node *node)
 {
@@ -257,7 +263,7 @@ first_arm(const Node *node)
 	return castNode(RangeTblRef, (Node *) node)->rtindex;
 }
 
-/* Returns a new query for a tree of set operations of another query. */
+/* Returns a new query whose set operations are a copy of `op`, a part of those of `query`. */
 static Query *
 query_of_tree(const Query *query, const SetOperationStmt *op)
 {
@@ -294,9 +300,10 @@ query_of_tree(const Query *query, const SetOperationStmt *op)
 }
 
 /*
- * Makes subqueries of the UNIONs below `node`.  The subquery takes the place of its first query in
- * the range table: references to that query's columns then mean the columns of the UNION.  merged:
- * a UNION above removes duplicates from these rows and others.
+ * Replaces UNIONs at and below *node by subqueries with SELECT DISTINCT, except one that is the
+ * query's whole tree.  A subquery takes the place of the UNION's first query in the range table:
+ * references to that query's columns then mean the columns of the UNION.  merged: a UNION above
+ * also removes these duplicates, so that a UNION here stays.
  */
 static void
 nest_unions(Query *query, Node **node, bool merged)
@@ -328,7 +335,7 @@ nest_unions(Query *query, Node **node, bool merged)
 
 static bool rewrite_walker(Node *node, void *context);
 
-/* Rewrites a WITH query, but not the UNION of WITH RECURSIVE. */
+/* Rewrites the UNIONs of a WITH query, but not the UNION of WITH RECURSIVE itself. */
 static bool
 rewrite_cte(CommonTableExpr *cte)
 {
@@ -337,6 +344,7 @@ rewrite_cte(CommonTableExpr *cte)
 	return rewrite_walker(cte->ctequery, NULL);
 }
 
+/* Walker that rewrites the UNIONs of all queries, subqueries first, in place. */
 static bool
 rewrite_walker(Node *node, void *context)
 {
@@ -355,6 +363,7 @@ rewrite_walker(Node *node, void *context)
 	return false;
 }
 
+/* The planner hook: rewrites the UNIONs of a query before it is planned. */
 static PlannedStmt *
 plan_union(COMPAT_PLANNER_PARAMS)
 {

@@ -69,15 +69,14 @@ store_of(int device)
 	return &stores[device];
 }
 
+/* Returns the most bytes of columns that the store may have, by the setting and the device. */
 static uint64_t
 store_limit(const Store *store)
 {
 	uint64_t setting = atomic_load(&limit_setting);
 	uint64_t limit = budget_device(store->device)->limit;
 
-	/*
-	 * `limit` is at most four fifths of the memory, and five eighths of it are half of the memory
-	 */
+	/* `limit` is at most four fifths of the device's memory; five eighths of that are half of it */
 	if (setting == UINT64_MAX)
 		return limit / 8 * 5;
 	return setting < limit ? setting : limit;

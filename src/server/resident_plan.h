@@ -5,7 +5,7 @@
  *
  * Finds the columns that can be read where they are stored, the instructions of the program that
  * compute the other ones, and slices of rows. The CUDA device layer uses it. It needs no lock: the
- *columns are held (StoreHold).
+ * columns are held (StoreHold).
  */
 #ifndef GPUAGG_RESIDENT_H
 #define GPUAGG_RESIDENT_H

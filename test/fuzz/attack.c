@@ -61,6 +61,7 @@ report_failure(const char *what)
 
 /* ---- connections ---- */
 
+/* Returns a socket that is connected to the server, with timeouts; -1 if it does not accept. */
 static int
 connect_to_server(void)
 {
@@ -553,6 +554,7 @@ typedef struct Expected
 	int64_t min[KEYS + 1];
 } Expected;
 
+/* Sets the expected groups to none. */
 static void
 reset_expected(Expected *e)
 {
@@ -692,7 +694,10 @@ send_stored_rows(Connection *c, Expected *e, uint64_t table)
 	return true;
 }
 
-/* Finishes the query, fetches its groups, and compares them with the expected ones. */
+/*
+ * Finishes the query, fetches its groups, and compares them with the expected ones. Returns false
+ * after a wrong answer.
+ */
 static bool
 check_groups(Connection *c, const Expected *e)
 {
@@ -765,7 +770,10 @@ reopen_query(Connection *c, const WireQuery *q)
 	return right;
 }
 
-/* Runs several valid queries over one connection, separated by RESET or by CLOSE and OPEN. */
+/*
+ * Runs several valid queries over one connection, separated by RESET or by CLOSE and OPEN. Returns
+ * whether all answers were right.
+ */
 static bool
 run_checked_queries(void)
 {
@@ -888,6 +896,7 @@ check_idle(int descriptors_at_start)
 
 static double seconds;
 
+/* Attacks the server for `seconds`, with checked queries and checks of its resources in between. */
 static void
 fuzz(void)
 {

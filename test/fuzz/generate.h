@@ -27,20 +27,22 @@ typedef struct Connection
 	bool opened;                  /* OPEN was sent, and no CLOSE after it */
 	int closes;                   /* number of CLOSE messages sent */
 	WireQuery query;              /* the query opened last */
-	uint8_t types[WIRE_MAX_COLS]; /* of the query's columns */
-	double thresholds[64];        /* of the query's slots */
+	uint8_t types[WIRE_MAX_COLS]; /* types of the query's columns */
+	double thresholds[64];        /* thresholds of the query's slots */
 } Connection;
 
 /* Queries that several connections share. The index is the query's shared_id - 1. */
 static Connection shared[4];
 static bool shared_made[4];
 
+/* Returns true with probability p. */
 static bool
 chance(double p)
 {
 	return random_unit() < p;
 }
 
+/* Returns a random integer in low .. high. */
 static int
 between(int low, int high)
 {
@@ -65,6 +67,7 @@ pick_column(Connection *c, int least, int most)
 	return -1;
 }
 
+/* Gives the query random keys, and sets the layout of a packed key. */
 static void
 make_keys(Connection *c)
 {
@@ -94,6 +97,7 @@ make_keys(Connection *c)
 	q->null_offset = nullable ? end : q->key_bytes;
 }
 
+/* Gives the slot random bins. */
 static void
 make_bins(Connection *c, WireSlot *slot)
 {
@@ -118,6 +122,7 @@ make_bins(Connection *c, WireSlot *slot)
 		c->thresholds[q->nthresholds++] = i * 10 + random_unit();
 }
 
+/* Makes a random slot. Returns false if the query has no column for it. */
 static bool
 make_slot(Connection *c, WireSlot *slot)
 {
@@ -181,6 +186,7 @@ make_sets(Connection *c)
 	}
 }
 
+/* Makes a random valid query. */
 static void
 make_query(Connection *c)
 {

@@ -15,12 +15,14 @@
 #define TABLE_RANGES 5
 #define RANGE_STAMPS 3
 
+/* Returns the number of rows that a range of a table has at this stamp. */
 static uint32_t
 range_rows(int range, int stamp)
 {
 	return 1 + (uint32_t) (range * 1237 + stamp * 7919) % 3000;
 }
 
+/* Returns the key of a table's column. */
 static WireColumnKey
 table_column(int col)
 {
@@ -66,6 +68,7 @@ make_entries(Connection *c, WireStore *in)
 		((uint32_t *) buffer)[i] = random_below(in->nentries + 1);
 }
 
+/* Makes a DICTIONARY message. Returns the length of the body. */
 static size_t
 make_dictionary(WireDictionary *in)
 {
@@ -77,6 +80,7 @@ make_dictionary(WireDictionary *in)
 	return sizeof(*in);
 }
 
+/* Makes a LIST message. Returns the length of the body. */
 static size_t
 make_list(WireList *in)
 {
@@ -84,6 +88,7 @@ make_list(WireList *in)
 	return sizeof(*in);
 }
 
+/* Returns a random key or state of the query's groups, for a limit. */
 static WireValue
 make_value(const WireQuery *q)
 {

@@ -56,6 +56,7 @@ typedef struct Link
 
 static unsigned long connections;
 
+/* Returns 64 random bits of the connection's sequence. */
 static uint64_t
 random_bits(Link *l)
 {
@@ -66,6 +67,7 @@ random_bits(Link *l)
 	return z ^ (z >> 31);
 }
 
+/* Returns a random integer in 0 .. limit - 1. */
 static uint32_t
 random_below(Link *l, uint32_t limit)
 {
@@ -93,6 +95,7 @@ open_socket(const char *path, bool listening)
 	return sock;
 }
 
+/* Sends all bytes. Returns false if the connection has ended. */
 static bool
 send_all(int sock, const void *data, size_t length)
 {
@@ -178,6 +181,7 @@ make_invalid_arena(Link *l)
 	return fd;
 }
 
+/* Changes a WELCOME message so that a client must not accept it. */
 static void
 corrupt_welcome(Link *l)
 {
@@ -203,6 +207,7 @@ corrupt_welcome(Link *l)
 	}
 }
 
+/* Changes a GROUPS message so that a client must not accept it. */
 static void
 corrupt_groups(Link *l)
 {
@@ -389,6 +394,7 @@ forward_messages(Link *l)
 	}
 }
 
+/* Thread of a connection: forwards its messages, then closes it. */
 static void *
 link_thread_main(void *arg)
 {
@@ -418,6 +424,7 @@ read_mode(Link *l)
 	l->random = seed * 1000003 + connections++;
 }
 
+/* Connects a new client to the real server, in a thread of its own. */
 static void
 start_link(int client)
 {

@@ -21,10 +21,12 @@ sub new
 	return bless { count => {}, %self }, $class;
 }
 
+# Adds 1, or the given number, to a count that is printed at the end.
 sub count { $_[0]{count}{ $_[1] } += $_[2] // 1; return }
 
 # ---- queries ---------------------------------------------------------------------
 
+# Returns a random condition on a column.
 sub condition
 {
 	my ($name, $type) = @_;
@@ -51,6 +53,7 @@ sub time_condition
 		"$name $way now() - interval '1 year'", "$name > '2020-01-01'::timestamptz");
 }
 
+# Returns a random aggregate of a column, whose result does not depend on the order of rows.
 sub aggregate
 {
 	my ($name, $type) = @_;
@@ -61,6 +64,7 @@ sub aggregate
 	return pick("sum($name)", "sum($name)", "min($name)", "max($name)", $type =~ /numeric/ ? "avg($name)" : "sum(${name}::bigint)");
 }
 
+# Returns a grouping key: the column or an expression of it.
 sub key
 {
 	my ($name, $type) = @_;

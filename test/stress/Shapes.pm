@@ -19,13 +19,19 @@ our @names = sort keys %shapes;
 my $PART_IDS = 10000;
 our $MAX_ID = 4 * $PART_IDS;
 
+# Returns true with this probability.
 sub chance { return rand() < $_[0] }
+
+# Returns one of the arguments at random.
 sub pick { return $_[ rand @_ ] }
+
+# Returns a random integer from 0 to the argument minus 1.
 sub upto { return int(rand($_[0])) }
 
 # Returns the least id of a partition.
 sub part_start { return $_[0] =~ /(\d+)$/ ? $1 * $PART_IDS : 0 }
 
+# Returns the bounds of a partition, as in FOR VALUES.
 sub part_bounds
 {
 	my $first = part_start(@_);
@@ -96,6 +102,7 @@ sub ids
 	return part_start($name) . ' + (random() * ' . ($name =~ /^parted_/ ? $PART_IDS - 1 : $MAX_ID - 1) . ')::int';
 }
 
+# Returns a statement that inserts n rows with random values for these columns.
 sub insert
 {
 	my ($name, $columns, $n) = @_;

@@ -16,6 +16,7 @@ sub new
 	return bless { count => {}, gid => 0, %self }, $class;
 }
 
+# Adds 1, or the given number, to a count that is printed at the end.
 sub count { $_[0]{count}{ $_[1] } += $_[2] // 1; return }
 
 # Runs statements up to the first that fails. Returns whether all succeeded.
@@ -39,6 +40,7 @@ sub run
 # Errors that other writers cause.
 my $expected_errors = qr/^(?:40|42|55|57|25|2BP01|0A000|22|23|26|XX000 (?:cache lookup failed|tuple concurrently|could not open relation|relation \d+ deleted))/;
 
+# Counts a failed statement; fails the test unless other writers may have caused the error.
 sub failed
 {
 	my ($self, $sql, $result) = @_;
@@ -74,6 +76,7 @@ sub some_rows
 	return "ctid >= '($block,0)' AND ctid < '(" . ($block + pick(1, 3, 20)) . ",0)'" . (chance(0.5) ? ' AND id % 5 = 0' : '');
 }
 
+# Returns an assignment of UPDATE: a random value for a random column. $hot: for a column without an index.
 sub set_column
 {
 	my ($self, $hot) = @_;
@@ -83,6 +86,7 @@ sub set_column
 	return "$column->[0] = (SELECT " . Shapes::value(@$column) . ' FROM (SELECT upto AS i FROM generate_series(1, 1) upto) x)';
 }
 
+# Returns a random UPDATE, DELETE or INSERT.
 sub dml
 {
 	my ($self) = @_;
@@ -97,6 +101,7 @@ sub dml
 		Shapes::insert($t, $self->{columns}, pick(1, 1, 20, 200)));
 }
 
+# Returns an INSERT that fills an empty table.
 sub refill
 {
 	my ($self) = @_;
@@ -104,6 +109,7 @@ sub refill
 	return Shapes::insert($self->{table}, $self->{columns}, int(($self->{shape}{rows} // 5000) * (0.2 + rand(0.8))));
 }
 
+# Returns the name of a random partition.
 sub partition { return 'parted_' . upto(4) }
 
 # ---- operations -------------------------------------------------------------------------
@@ -193,6 +199,7 @@ my %operations = (
 	pause => [ 10, sub { sleep(rand(0.3)); 1 } ],
 );
 
+# Returns the type and default of a new column. $x: its name, if it is added twice.
 sub default_of
 {
 	my ($x) = @_;
@@ -212,6 +219,7 @@ sub cached
 		'SET LOCAL gpuagg.startup_cost = 0', 'SET LOCAL gpuagg.row_cost = 0', 'SET LOCAL gpuagg.slot_cost = 0', $sql);
 }
 
+# Attaches a partition that was detached. If that fails, sometimes replaces it by a new partition with some rows.
 sub attach
 {
 	my ($self, $part) = @_;
@@ -225,6 +233,7 @@ sub attach
 sub copy_file { return "$_[0]{directory}/copy-$_[0]{name}" }
 sub copy_columns { return join(', ', map { $_->[0] } @{ $_[0]{columns} }) }
 
+# Copies some rows of the table to this writer's file.
 sub copy_out
 {
 	my ($self) = @_;
@@ -232,6 +241,7 @@ sub copy_out
 	return $self->run("COPY (SELECT " . $self->copy_columns . " FROM $self->{table} LIMIT " . pick(100, 3000, 20000) . ") TO '" . $self->copy_file . "'");
 }
 
+# Returns a COPY of that file into the table.
 sub copy_in
 {
 	my ($self, $option) = @_;

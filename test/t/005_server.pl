@@ -213,9 +213,14 @@ foreach my $from ('', ' 2')
 	$node->wait_for_another_server($pid);
 }
 
-$node->set_fault('keys');
-is($node->safe_psql('postgres', $query), $answer, 'the server returns invalid keys: the CPU engine gives the answer');
-$node->clear_fault;
+{
+	my ($out, $err);
+	$node->set_fault('keys');
+	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
+	$node->clear_fault;
+	is($out, $answer, 'the server returns invalid keys: the CPU engine gives the answer');
+	like($err, qr/engine "cuda" failed/, '... and a message gives the reason');
+}
 
 # A parallel scan cannot be read again. If the server ends before the first batch, the CPU engine takes the query; after it, the query
 # fails. If each participant has its own query, the fault is at the first batch, before which no participant can finish. If they
@@ -296,8 +301,12 @@ $node->reload;
 ok($node->wait_for_device('memory_used', 0), 'no device memory stays allocated');
 
 # A backend is cancelled, and killed, in the middle of a query.
+my %message = (pg_cancel_backend => 'canceling statement due to user request',
+	pg_terminate_backend => 'terminating connection due to administrator command');
 foreach my $how ('pg_cancel_backend', 'pg_terminate_backend')
 {
+	my $offset = -s $node->logfile;
+
 	$node->set_fault('slower');
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
 	my $backend = $psql->query('SELECT pg_backend_pid()');
@@ -306,6 +315,7 @@ foreach my $how ('pg_cancel_backend', 'pg_terminate_backend')
 	$node->safe_psql('postgres', "SELECT $how($backend)");
 	ok( $node->poll_query_until('postgres', 'SELECT sum(sessions) = 0 AND sum(memory_used) = 0 FROM gpuagg_devices()'),
 		"$how: the server frees the session");
+	ok(wait_until(sub { slurp_file($node->logfile, $offset) =~ /$message{$how}/ }), '... of a query that had not ended');
 	$node->clear_fault;
 	eval { $psql->quit; };
 }

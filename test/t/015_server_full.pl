@@ -50,25 +50,36 @@ my %query = (
 	'oids and dates' => 'SELECT o, d, gpu_count(*), gpu_max(o) FROM rows GROUP BY o, d',
 	'histograms' => "SELECT k, gpu_histogram(x, 0, 500, 40), gpu_histogram(big, 9223372036854775000, 9223372036854775800, 5) FROM rows WHERE k < 50 GROUP BY k",
 	'sketches' => 'SELECT k, gpu_approx_count_distinct(i), gpu_approx_count_distinct(t) FROM rows WHERE k < 20 GROUP BY k',
+	'sketches of integers' => 'SELECT k, gpu_approx_count_distinct(i) FROM rows WHERE k < 20 GROUP BY k',
 	'extremes with payloads' => 'SELECT k, gpu_argmax(i, x), gpu_argmin(d, f) FROM rows GROUP BY k',
 	'no keys' => 'SELECT gpu_count(*), gpu_sum(i), gpu_sum(x), gpu_max(n) FROM rows',
 	'no rows' => 'SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0',
 );
+my $reached = 0;
 foreach my $name (sort keys %query)
 {
+	# the batches that reach the server
+	my ($batches) = $node->safe_psql('postgres', "SET gpuagg.batch_rows = 1000; EXPLAIN (ANALYZE, COSTS OFF) $query{$name}") =~ /Engine: cuda.*Batches: (\d+)/s;
 	my $rows = "SELECT count(*), md5(string_agg(g::text, ',' ORDER BY g::text)) FROM ($query{$name}) g";
 
 	foreach my $from (1, 3)
 	{
 		foreach my $plan ('', $parallel)
 		{
+			my $failures = $node->device('out_of_memory');
+
 			$node->set_fault("memory $from");
 			is_right_answer($node, $rows, "$name: the answer is right without memory from batch $from on" . ($plan ? ', in parallel' : ''),
 				settings => "SET gpuagg.batch_rows = 1000; $plan");
 			$node->clear_fault;
+			next if $plan;
+			$failures = $node->device('out_of_memory') - $failures;
+			is($failures, ($batches // 0) >= $from ? 1 : 0, '... and the server had no memory if there was such a batch');
+			$reached += $failures;
 		}
 	}
 }
+cmp_ok($reached, '>=', 18, 'most queries had no memory at the server');
 is($node->device('restarts'), $restarts, 'the server was not restarted');
 ok($node->wait_for_device('memory_used', 0), '... and no device memory is left');
 

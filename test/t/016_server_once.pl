@@ -35,10 +35,17 @@ ok($node->wait_until_ready, 'the server starts');
 # The values of arguments of gpu_count are not sent, only whether they are NULL. A spill must not need the values.
 foreach my $from (1, 2)
 {
+	my $failures = $node->device('out_of_memory');
+	# these values are sent, and divide the rows into several batches
+	my @factors = $from > 1 ? 1 .. 12 : ();
+	my $sums = join '', map { ", gpu_sum(i * 1000000007::bigint * $_) AS s$_" } @factors;
+	my $outer = join '', map { ", max(s$_)" } @factors;
+
 	$node->set_fault("memory $from");
-	is_core_answer('SELECT count(*), sum(a), sum(b), sum(c), sum(d), sum(e) FROM (SELECT i, gpu_count(t) AS a, gpu_count(u) AS b,
-		gpu_count(c) AS c, gpu_count(v) AS d, gpu_count(n) AS e FROM rows GROUP BY i) g', "counts of rows that are given back and spilled are right, from batch $from on");
+	is_core_answer("SELECT count(*), sum(a), sum(b), sum(c), sum(d), sum(e)$outer FROM (SELECT i, gpu_count(t) AS a, gpu_count(u) AS b,
+		gpu_count(c) AS c, gpu_count(v) AS d, gpu_count(n) AS e$sums FROM rows GROUP BY i) g", "counts of rows that are given back and spilled are right, from batch $from on");
 	$node->clear_fault;
+	is($node->device('out_of_memory'), $failures + 1, '... and the server had no memory for them');
 }
 
 # Values that make the CPU engine start over where it can. Here it cannot, and the query must not fail.
@@ -60,11 +67,14 @@ is($node->safe_psql('postgres', 'SELECT gpu_product(v) FROM (SELECT CASE i WHEN 
 	'1e+100', 'a product that overflows in another order is right');
 {
 	my $rows = '(SELECT random() * 0 + i AS v, i FROM rows OFFSET 0) s';
+	my $query = "SELECT gpu_longest_run(v > 0 ORDER BY i) FROM $rows";
 
 	$node->set_fault("memory 2");
-	is($node->safe_psql('postgres', "SET gpuagg.batch_rows = 64; SELECT gpu_longest_run(v > 0 ORDER BY i) FROM $rows"), 100000,
+	is($node->safe_psql('postgres', "SET gpuagg.batch_rows = 64; $query"), 100000,
 		'ordered rows give the right answer without device memory');
 	$node->clear_fault;
+	like($node->explain_analyze($query), qr/Engine: cpu \(all ordered rows must fit into GPU memory, and the input cannot be read twice/,
+		'... as they are not sent at all');
 }
 
 # While an engine moves its groups to the CPU fallback, a hash function of its keys runs a query that needs more sessions than a
@@ -117,6 +127,7 @@ SQL
 foreach my $engine ('cuda', 'cpu')
 {
 	my ($out, $err);
+	my $failures = $node->device('out_of_memory');
 
 	$node->set_fault("memory 1");
 	$node->psql('postgres', "SET gpuagg.engine = $engine; SET work_mem = '64kB'; SET parallel_leader_participation = off; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
@@ -125,6 +136,7 @@ foreach my $engine ('cuda', 'cpu')
 		stdout => \$out, stderr => \$err);
 	$node->clear_fault;
 	like($err, qr/value out of range: overflow/, "an overflow in exported groups is an error, engine $engine") or diag($out);
+	cmp_ok($node->device('out_of_memory') - $failures, $engine eq 'cuda' ? '>' : '==', 0, '... where the server had no memory, if it was asked');
 }
 
 # The server is killed between two scans of a query with volatile functions.

@@ -7,13 +7,7 @@ use PostgreSQL::Test::Utils;
 use Resident;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
 extra_float_digits = -3
 CONF
 my $rows = 60000;

@@ -7,13 +7,7 @@ use PostgreSQL::Test::Utils;
 use Resident;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
 timezone = 'UTC'
 extra_float_digits = -3
 CONF
@@ -113,7 +107,17 @@ is_resident("SELECT x, (SELECT gpu_median(f8) FROM t WHERE i2 > x), (SELECT gpu_
 foreach my $fault ('memory', 'fetch')
 {
 	$node->set_fault($fault);
-	is_core_answer("SELECT k, gpu_count(DISTINCT i4), gpu_median(f8) FROM t GROUP BY k ORDER BY k", "the answer is right after fault $fault");
+	my $query = 'SELECT k, gpu_count(DISTINCT i4), gpu_median(f8) FROM t GROUP BY k ORDER BY k';
+	my $pid = $node->server_pid;
+
+	is_core_answer($query, "the answer is right after fault $fault");
+	if ($fault eq 'fetch')
+	{
+		$node->clear_fault;
+		ok($node->wait_for_another_server($pid), '... for which the server had ended');
+		$node->set_fault($fault);
+	}
+	like(plan_and_errors($query), qr/cuda failed|Resident Rows: none/, '... and EXPLAIN shows that the device did not give it');
 	$node->clear_fault;
 }
 

@@ -6,14 +6,7 @@ use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
-CONF
+my $node = GpuaggNode->start_new('main', cached => 1);
 
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE t (k int, s smallint, i int, b bool, txt text, seq int) WITH (fillfactor = 20);

@@ -7,14 +7,8 @@ use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
 gpuagg.cache_memory = '128MB'
-gpuagg.cache_renew = 0
-autovacuum = off
-max_parallel_workers_per_gather = 0
 CONF
 
 # The third partition has another order of columns, and dropped columns. The partitions share texts, whose codes differ by partition.

@@ -6,15 +6,7 @@ use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
-max_parallel_workers_per_gather = 0
-CONF
+my $node = GpuaggNode->start_new('main', cached => 1);
 
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE t AS SELECT (i % 5003)::int AS k, CASE WHEN i % 9 > 0 THEN i % 4001 END AS nk, (i * 7919 % 10007 - 5000)::int AS v,

@@ -6,15 +6,9 @@ use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
 gpuagg.cache_memory = '128MB'
-gpuagg.cache_renew = 0
 gpuagg.device_cache_memory = '4MB'
-autovacuum = off
-max_parallel_workers_per_gather = 0
 CONF
 
 # tables texts and more have more texts than a dictionary may have, in several block ranges

@@ -10,13 +10,7 @@ use Test::More;
 # each block range is stored on the next of three devices
 $ENV{GPUAGG_STUB_DEVICES} = 3;
 $ENV{GPUAGG_STUB_RANGES} = 1;
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
 extra_float_digits = -3
 CONF
 $Resident::node = $node;
@@ -106,6 +100,7 @@ unlike(plan_and_errors($queries[6]), qr/Device Limit/, '... and no LIMIT at a de
 $node->clear_fault;
 $node->set_fault('launch');
 is_core_answer($queries[2], 'the answer is right if a launch fails on one device');
+like(plan_and_errors($queries[2]), qr/cuda failed: too many resources|Resident Rows: none/, '... and EXPLAIN shows that it failed');
 $node->clear_fault;
 like(plan_and_errors($queries[2]), qr/Devices: 3/, 'the next query uses all devices');
 
@@ -118,7 +113,8 @@ foreach my $word ('fault', 'abort')
 	is_core_answer($queries[2], "the answer is right after fault $word");
 	$node->clear_fault;
 	# waits for another server: the end of this one may not have been noticed yet
-	$node->poll_query_until('postgres', "SELECT count(*) = 3 FROM gpuagg_devices() WHERE state = 'ready' AND restarts > $restarts");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 3 FROM gpuagg_devices() WHERE state = 'ready' AND restarts > $restarts"),
+		'... the server starts again with all devices');
 	is_core_answer($queries[2], '... and right with the next server');
 	like(plan_and_errors($queries[2]), qr/Devices: 3/, '... from all devices');
 }

@@ -15,16 +15,7 @@ $ENV{GPUAGG_STUB_MEMORY} = $memory;
 $ENV{GPUAGG_STUB_SHARED} = File::Temp::tempdir(CLEANUP => 1) . '/device';
 chmod 0777, $ENV{GPUAGG_STUB_SHARED} =~ s{/device}{}r;
 
-my $conf = <<CONF;
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-gpuagg.server_timeout = 3000
-autovacuum = off
-CONF
-my @nodes = map { GpuaggNode->start_new($_, server => 1, conf => $conf) } 'one', 'two';
+my @nodes = map { GpuaggNode->start_new($_, cached => 1, conf => 'gpuagg.server_timeout = 3000') } 'one', 'two';
 my ($one, $two) = @nodes;
 my $rows = 400000;
 my $query = 'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) AS c, gpu_sum(a + b) AS s FROM rows GROUP BY k) g';

@@ -16,14 +16,7 @@ $ENV{GPUAGG_STUB_DEVICES} = 2;
 $ENV{GPUAGG_STUB_RANGES} = 1;
 $ENV{GPUAGG_STUB_SHARED} = "$directory/device";
 
-my @nodes = map { GpuaggNode->start_new($_, server => 1, conf => <<CONF) } 'one', 'two';
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
-CONF
+my @nodes = map { GpuaggNode->start_new($_, cached => 1) } 'one', 'two';
 my @queries = (
 	'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) AS c, gpu_sum(a + b) AS s FROM rows GROUP BY k) g',
 	'SELECT count(*), sum(c), sum(s) FROM (SELECT a, gpu_count(*) AS c, gpu_sum(b) AS s FROM rows GROUP BY a) g',

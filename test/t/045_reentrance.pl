@@ -13,14 +13,7 @@ my $parts = 300;
 
 $ENV{MALLOC_PERTURB_} = 204;
 
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
-CONF
+my $node = GpuaggNode->start_new('main', cached => 1);
 
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE part (k int, txt text) PARTITION BY LIST (k);

@@ -14,6 +14,7 @@
 static int pinned;
 static bool pin_fails;
 
+/* Fake of pinning: counts the arena, or fails if pin_fails is set. */
 static DeviceStatus
 pin(void *memory, size_t bytes, DeviceError *error)
 {
@@ -24,6 +25,7 @@ pin(void *memory, size_t bytes, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Fake of unpinning: counts the arena. */
 static void
 unpin(void *memory)
 {

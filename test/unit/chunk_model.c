@@ -53,6 +53,7 @@ ChunkBuilder *builder;
 CacheChunk *chunk;
 char storage[2][8 << 20] pg_attribute_aligned(8);
 
+/* Returns the bytes of a by-reference value of the model's type. */
 static size_t
 image_length(const char *image)
 {
@@ -162,7 +163,10 @@ image_matches(Datum datum, int row)
 		((model.typlen == -1 && !VARATT_IS_4B(expected)) || (uintptr_t) image % align == 0);
 }
 
-/* Returns whether the Datum is the value or the exception of a row that is not NULL. */
+/*
+ * Returns whether the Datum is what the model has for a row that is not NULL: its value, or for an
+ * exception (a numeric that a decimal cannot represent, see chunk.h) its exception_image().
+ */
 static bool
 datum_matches(Datum datum, int row)
 {
@@ -335,6 +339,7 @@ double_less(double a, double b)
 	return a < b || (isnan(b) && !isnan(a));
 }
 
+/* Returns whether two doubles are equal in SQL's order: NaN equals NaN, and -0 equals 0. */
 static bool
 same_number(double a, double b)
 {

@@ -33,7 +33,7 @@
 typedef struct Model
 {
 	ColumnType type;
-	int16 scale; /* of COLUMN_DEC */
+	int16 scale; /* decimal scale, for COLUMN_DEC */
 	int16 typlen;
 	bool byval;
 	char align;

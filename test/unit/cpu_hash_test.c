@@ -21,6 +21,7 @@ static uint32_t table[SLOTS]; /* number of the key + 1; 0 if the slot is empty *
 #define FACTOR UINT64_C(0xd6e8feb86659fd93)
 #define INVERSE UINT64_C(14982988110149298331)
 
+/* Returns a hash of x without a seed. */
 static uint64_t
 mix(uint64_t x)
 {
@@ -29,6 +30,7 @@ mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
+/* Returns the x for which mix() returns this hash. */
 static uint64_t
 unmix(uint64_t x)
 {
@@ -57,6 +59,7 @@ count_probes(int n, uint64_t most)
 	return total;
 }
 
+/* Returns a random hash seed. */
 static HashSeed
 random_seed(void)
 {
@@ -90,6 +93,7 @@ check_keys(const char *what)
 	}
 }
 
+/* Tests keys with a pattern: multiples of powers of two, doubles, pairs of integers. */
 static void
 regular_keys(void)
 {
@@ -117,6 +121,7 @@ regular_keys(void)
 	check_keys("random keys");
 }
 
+/* Tests keys that collide under the known hash mix(): they must not collide under seeds. */
 static void
 crafted_keys(void)
 {

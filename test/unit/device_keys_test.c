@@ -19,6 +19,7 @@
 static const int key_widths[] = {1, 2, 4, 8};
 static uint64_t random_state;
 
+/* Returns a random number from 0 to n - 1. */
 static uint32_t
 draw(uint32_t n)
 {
@@ -78,6 +79,10 @@ draw_keys_query(KeysQuery *k)
 	return true;
 }
 
+/*
+ * Returns a random key of `width` bytes. `form`: near 0, shifting with batches, at the ends, or
+ * scattered.
+ */
 static int64_t
 draw_key(int form, int width, int batch)
 {
@@ -103,12 +108,14 @@ typedef struct KeysGroup
 	int64_t count;
 } KeysGroup;
 
+/* For qsort: compares two groups by their keys. */
 static int
 compare_groups(const void *a, const void *b)
 {
 	return memcmp(a, b, WIRE_MAX_KEY_BYTES);
 }
 
+/* Sorts the groups and combines those with equal keys. Returns the number of groups left. */
 static int
 combine_groups(KeysGroup *groups, int n)
 {

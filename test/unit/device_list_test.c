@@ -12,6 +12,7 @@
 static DeviceList list;
 static char wrong[200];
 
+/* Returns whether device_list_read() accepts the text. If so, sets `list`; if not, sets `wrong`. */
 static bool
 reads(const char *text)
 {

@@ -16,6 +16,7 @@ record_status(QueryRun *run, DeviceStatus status, const DeviceError *error)
 	return status == DEVICE_OK;
 }
 
+/* Opens the query for each participant, with a lane. Returns false after a failure. */
 static bool
 open_run(QueryRun *run)
 {
@@ -61,6 +62,7 @@ check_stays_failed(QueryRun *run, int buffer)
 	}
 }
 
+/* Sends batch b by a participant that depends on b. Returns false after a failure. */
 static bool
 send_batch(QueryRun *run, int b)
 {
@@ -104,6 +106,7 @@ read_key(const void *from, size_t key_bytes)
 	return key;
 }
 
+/* For qsort: compares two groups by their packed keys of 4 bytes. */
 static int
 compare_short_keys(const void *a, const void *b)
 {
@@ -113,6 +116,7 @@ compare_short_keys(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* For qsort: compares two groups by their packed keys of 8 bytes. */
 static int
 compare_long_keys(const void *a, const void *b)
 {
@@ -159,6 +163,7 @@ check_ranks(QueryRun *run, WireGroups out)
 	return true;
 }
 
+/* Fetches all groups into run->groups, sorted by key. Returns false after a failure. */
 static bool
 fetch_groups(QueryRun *run)
 {
@@ -206,6 +211,7 @@ fetch_groups(QueryRun *run)
 	return true;
 }
 
+/* For qsort: compares two 64-bit integers. */
 static int
 compare_integers(const void *a, const void *b)
 {

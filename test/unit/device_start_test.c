@@ -8,6 +8,9 @@
 #include "device_cuda/device_internal.h"
 #include "unit.h"
 
+/*
+ * Starts the device layer with this number of devices; first, second: their compute capabilities.
+ */
 static DeviceStatus
 start(int devices, int first, int second, WireStatus *status, DeviceError *error)
 {
@@ -67,6 +70,7 @@ test_usable_devices(void)
 	budget_start(&status);
 }
 
+/* Starts the device layer on those of two devices that `names` lists. */
 static DeviceStatus
 start_named(const char *names, WireStatus *status, DeviceError *error)
 {

@@ -40,6 +40,10 @@ static const Fault faults[] = {
 static int runs;
 static int incomplete_runs; /* runs without failure in which some batches were rejected */
 
+/*
+ * Runs the query with the fault at its n-th call, and checks the outcome. `whole`: a run without
+ * faults.
+ */
 static void
 run_with_fault(const Case *c, const QueryRun *whole, const Fault *fault, int n)
 {

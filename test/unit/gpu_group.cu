@@ -25,6 +25,7 @@ struct Batch
 	std::vector<uint8_t> keep;
 };
 
+/* Returns a random batch of n rows, and counts the rows of each key in `expect`. */
 static Batch
 random_batch(Random &r, Expect &expect, size_t n, uint64_t distinct, bool filter, bool skew)
 {

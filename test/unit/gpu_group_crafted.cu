@@ -74,6 +74,7 @@ struct Lookup
 	std::vector<int32_t> bins;
 };
 
+/* Looks up keys, and returns their bins and the outcome. Checks that nothing else was written. */
 static Lookup
 lookup_keys(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &bins)
 {

@@ -18,7 +18,7 @@ typedef struct Word2
 	uint64_t lo, hi;
 } Word2;
 
-/* A mix function without a hash key, as hash tables often use, and its inverse. */
+/* Returns a hash of x without a hash key, as hash tables often use. unmix() is its inverse. */
 static uint64_t
 mix(uint64_t x)
 {
@@ -69,7 +69,7 @@ longest_search(const uint64_t *hash, int n)
 	return longest;
 }
 
-/* The same for keys. They are hashed by mix() if k is NULL. */
+/* Like longest_search(), for the hashes of n keys under k. If k is NULL, hashes them by mix(). */
 static int
 longest_of_keys(const GpuaggHashKey *k, const uint64_t *keys, int n)
 {
@@ -87,6 +87,7 @@ colliding_hash(uint64_t i)
 	return (uint64_t) 0x1234 << 48 | i * 0x9E3779B97F4A7u % ((uint64_t) 1 << 48);
 }
 
+/* Tests that gpuagg_hash64() and gpuagg_unhash64() are inverse under each seed. */
 static void
 hash_inverts(void)
 {

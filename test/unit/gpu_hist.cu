@@ -25,6 +25,9 @@ struct HistCase
 	bool sorted = false; /* rows are sorted by bin, so that a warp's rows have one or two bins */
 };
 
+/*
+ * Returns the input type of an operator. If `narrow`, returns a narrower type that it reads, too.
+ */
 static GpuaggValueType
 column_type(MonoidId op, bool narrow)
 {
@@ -66,6 +69,7 @@ case_slots(const HistCase &c, Random &r)
 	return slots;
 }
 
+/* Adds one batch of random rows to the states on the device and to the expected ones. */
 static void
 update_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r,
 			 HistExpected &expected, const HistActual &actual)
@@ -98,6 +102,7 @@ update_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r,
 	hist_update(h);
 }
 
+/* Runs all batches of a case, and compares the states with the expected ones. */
 static void
 check_case(const HistCase &c, uint64_t seed)
 {

@@ -87,6 +87,7 @@ set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key,
 	c.upload(shift * size_of(type));
 }
 
+/* Returns the key of row i of n rows, in the order of the case. */
 static int64_t
 draw_key(const ArgmaxCase &c, Random &r, size_t i, size_t n)
 {
@@ -109,6 +110,7 @@ draw_key(const ArgmaxCase &c, Random &r, size_t i, size_t n)
 	}
 }
 
+/* Returns the bin of row i, by the distribution of the case. */
 static int32_t
 draw_bin(const ArgmaxCase &c, Random &r, size_t i)
 {
@@ -125,6 +127,7 @@ draw_bin(const ArgmaxCase &c, Random &r, size_t i)
 	}
 }
 
+/* Adds one batch of random rows to the states on the device and to the expected ones. */
 static void
 update_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActual &actual)
 {
@@ -177,6 +180,7 @@ update_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistA
 	hist_update(h);
 }
 
+/* Runs all batches of a case, and compares the states with the expected ones. */
 static void
 check_case(const ArgmaxCase &c, uint64_t seed)
 {

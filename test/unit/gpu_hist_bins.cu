@@ -13,6 +13,7 @@
 
 /* ---- gpuagg_hist_bins and gpuagg_key_range -------------------------------------------- */
 
+/* Checks the bins of n rows by gpuagg_hist_bins(), and the number of rows out of range. */
 static void
 check_bins(const char *what, const GpuaggBins &bins, size_t n, const std::vector<int32_t> &expect,
 		   unsigned long long outside)
@@ -200,7 +201,9 @@ HistKeys::finish_column(int c, bool nulls)
 	bins.ncolumns = c + 1;
 }
 
-/* Bins given by index. Rows with a negative bin are left out. */
+/*
+ * Makes random bins of kind INDEX. Some are negative or too large, so that their rows are left out.
+ */
 void
 HistKeys::index()
 {
@@ -252,8 +255,8 @@ out_of_range(Random &r, const RangeKey &k)
 }
 
 /*
- * Bins from ranges. Hot rows have the same value in each column. Some rows are out of range in one
- * or several columns.
+ * Makes bins of kind RANGE from random keys. Hot rows have the same value in each column. Some rows
+ * are out of range in one or several columns.
  */
 void
 HistKeys::range(const std::vector<RangeKey> &keys)
@@ -315,7 +318,7 @@ HistKeys::range(const std::vector<RangeKey> &keys)
 	}
 }
 
-/* Updates with the same rows, by each of the strategies. */
+/* Adds the same rows by each of the strategies, and checks the states. */
 static void
 check_strategies(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t shift,
 				 const std::vector<GpuaggHistStrategy> &used_strategies)
@@ -376,8 +379,8 @@ slot_sets(bool nulls)
 static const std::vector<GpuaggHistStrategy> all_strategies(strategies, strategies + 4);
 
 /*
- * Leaves out combinations that take long: hundreds of passes, or half of the rows waiting for one
- * state.
+ * Returns the strategies to test. Leaves out those that take long: hundreds of passes, or half of
+ * the rows waiting for one state.
  */
 static std::vector<GpuaggHistStrategy>
 strategies_for(int64_t nbins, const HistKeys &keys, uint64_t seed)
@@ -390,8 +393,8 @@ strategies_for(int64_t nbins, const HistKeys &keys, uint64_t seed)
 }
 
 /*
- * The number of rows. The numbers of bins are for every form: copies, one pass, several passes,
- * bytes, the L2 cache, partitions.
+ * Returns the number of rows to test. key_bins() returns numbers of bins for every form: copies,
+ * one pass, several passes, bytes, the L2 cache, partitions.
  */
 static size_t
 key_rows()
@@ -399,6 +402,7 @@ key_rows()
 	return gpu_test_quick() ? 2003 : 60007;
 }
 
+/* Returns the numbers of bins to test. */
 static std::vector<int64_t>
 key_bins()
 {

@@ -44,6 +44,7 @@ end_value(int k)
 	}
 }
 
+/* Returns the next greater (up) or smaller value of the type. */
 template <typename T>
 static T
 next_value(T v, bool up)
@@ -54,6 +55,7 @@ next_value(T v, bool up)
 		return (T) (up ? v + 1 : v - 1);
 }
 
+/* Returns the value of row i of n rows in this order. */
 template <typename T>
 static T
 extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
@@ -75,6 +77,7 @@ extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
 	}
 }
 
+/* Returns the number of batches in this order. */
 static int
 round_count(int order)
 {

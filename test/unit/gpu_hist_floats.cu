@@ -226,7 +226,7 @@ scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots,
 	return states;
 }
 
-/* Checks that sums are exact and rounded once. */
+/* Checks that the states of a slot are exact sums, rounded once. */
 static void
 check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<char> &got,
 			int strategy)

@@ -373,7 +373,7 @@ GPU_TEST(hist_moments_few)
 
 /* ---- digits -------------------------------------------------------------------- */
 
-/* Cuts one value in each thread. */
+/* Cuts part[i] into digits and stores them in out[i], one value in each thread. */
 template <int BITS>
 static __global__ void
 digits_kernel(const FixValue *part, int n, MomentDigits<BITS> *out)

@@ -45,6 +45,7 @@ struct OutOfWindowRows
 	void shuffle();
 };
 
+/* Returns a random value of either sign, from 2^-60 up to 2^-59, with 24 or 53 bits. */
 double
 OutOfWindowRows::tiny()
 {
@@ -54,6 +55,7 @@ OutOfWindowRows::tiny()
 	return (r.below(2) ? -1 : 1) * ldexp((double) m, -59 - bits);
 }
 
+/* Appends a row with bin b, x = v and y = w. */
 void
 OutOfWindowRows::add(int64_t b, double v, double w, bool is_out_of_window)
 {
@@ -196,6 +198,7 @@ struct OutOfWindowColumns
 	}
 };
 
+/* Returns a call that adds the rows to the states of all slots. */
 static GpuaggHist
 out_of_window_update(const OutOfWindowRows &rows, const OutOfWindowColumns &columns,
 					 const std::vector<SlotCase> &slots, GpuaggHistStrategy strategy)

@@ -78,6 +78,10 @@ histograms_support(int op)
 	return gpuagg_monoids[op].commutative && op != MONOID_HLL_MAX;
 }
 
+/*
+ * Combines one row into the state of a bin on the host. Does nothing for operators that do not
+ * commute.
+ */
 template <typename Op>
 static inline void
 host_step(char *states, int64_t bin, Input in)
@@ -92,6 +96,7 @@ host_step(char *states, int64_t bin, Input in)
 	}
 }
 
+/* Makes nbins states of an operator, set to its identity. */
 static inline void
 reference_init(MonoidId op, std::vector<char> &states, int64_t nbins)
 {
@@ -143,6 +148,7 @@ is_rounded(MonoidId op)
 		op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64;
 }
 
+/* Adds one row to the magnitudes, by which near_moments() bounds rounding errors. */
 static inline void
 scale_step(MonoidId op, HistScale &scale, Input in)
 {
@@ -179,9 +185,9 @@ near_sum(double a, double b, double n, double scale)
 }
 
 /*
- * The same for sums of squared deviations, updated row by row (Youngs and Cramer) or by parts
- * (Chan). The error of each step is a few units of 2^-53 of the sum of squares, even if little of
- * it remains about the mean.
+ * Returns whether two sums of squared deviations are equal except for rounding. The sums are
+ * updated row by row (Youngs and Cramer) or by parts (Chan). The error of each step is a few units
+ * of 2^-53 of the sum of squares, even if little of it remains about the mean.
  */
 static inline bool
 near_deviation(double a, double b, double n, double scale)
@@ -190,8 +196,8 @@ near_deviation(double a, double b, double n, double scale)
 }
 
 /*
- * The same for a sum in single precision, where an addition is off by 2^-24. The reference is in
- * double precision.
+ * Returns whether a sum in single precision is right except for rounding, where an addition is off
+ * by 2^-24. The reference is in double precision.
  */
 static inline bool
 near_single(float a, const HistScale &scale)
@@ -207,6 +213,7 @@ near_single(float a, const HistScale &scale)
 	return fabs(a - b) <= (unit < 1e-5 ? unit : 1e-5) * scale.x + 1e-40;
 }
 
+/* Returns whether two states of deviations or regressions are equal except for rounding. */
 static inline bool
 near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 {
@@ -224,7 +231,9 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 		 near_deviation(p[5], q[5], s.n, sqrt(s.xx) * sqrt(s.yy)));
 }
 
-/* Compares extremes. Zeros of different sign are equal, and so are all NaNs. */
+/*
+ * Returns whether two extremes are equal. Zeros of different sign are equal, and so are all NaNs.
+ */
 template <typename T>
 static inline bool
 same_extreme(const char *a, const char *b)
@@ -316,6 +325,7 @@ struct Column
 	}
 };
 
+/* Returns the bytes of a value of the type. */
 static inline int
 size_of(GpuaggValueType t)
 {
@@ -344,6 +354,7 @@ random_edge(Random &r, int bits)
 	return all[r.below(7)];
 }
 
+/* Returns a random input of a column of the type. */
 static inline Input
 random_input(Random &r, GpuaggValueType t, Spread spread)
 {
@@ -384,6 +395,7 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 	return in;
 }
 
+/* Makes a column of n random values in host memory, with NULLs if `nulls`. */
 static inline void
 fill_column(Column &c, Random &r, GpuaggValueType t, size_t n, Spread spread, bool nulls)
 {
@@ -410,6 +422,7 @@ fill_column(Column &c, Random &r, GpuaggValueType t, size_t n, Spread spread, bo
 	}
 }
 
+/* Returns the type of an operator's input, or of both inputs of a pair. */
 static inline GpuaggValueType
 own_type(MonoidId op)
 {

@@ -316,6 +316,7 @@ struct HistBatch
 
 /* ---- the call ---------------------------------------------------------------------- */
 
+/* Runs the update in a workspace of exactly the size that it needs, and waits for its end. */
 static inline void
 hist_update(const GpuaggHist &h)
 {

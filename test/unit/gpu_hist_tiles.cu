@@ -61,6 +61,7 @@ struct TileRows
 	}
 };
 
+/* Makes the program: a row counts if a < 300 and b <> 7; it computes a - b and a - b + b. */
 static void
 make_tile_program(const TileRows &rows, unsigned long long *undetermined, GpuaggProgram &p)
 {
@@ -89,6 +90,7 @@ make_tile_program(const TileRows &rows, unsigned long long *undetermined, Gpuagg
 	p.steps.ninstructions = 4;
 }
 
+/* Adds n rows to the expected states, as the program of make_tile_program() treats them. */
 static void
 expect_tiles(const TileRows &rows, size_t n, HistExpected &expect)
 {
@@ -110,6 +112,7 @@ expect_tiles(const TileRows &rows, size_t n, HistExpected &expect)
 	}
 }
 
+/* Adds n random rows by the case's program on the device, and checks all states. */
 static void
 check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 {

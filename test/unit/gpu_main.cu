@@ -87,6 +87,7 @@ gpu_test_has_memory(size_t bytes)
 	return false;
 }
 
+/* Returns the time of a clock that never goes back. */
 static long
 milliseconds()
 {
@@ -123,6 +124,10 @@ run_test(const GpuTest *test, int *passed, int *failed, int *skipped)
 	}
 }
 
+/*
+ * Returns whether the arguments name the test or a part of its name. Without names, all are
+ * selected.
+ */
 static bool
 is_selected(const GpuTest *test, int argc, char **argv)
 {

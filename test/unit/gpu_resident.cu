@@ -44,6 +44,7 @@ static const OpInfo scalar_ops[] = {
 #undef HOST2
 };
 
+/* Returns a random integer of `bits` bits, often a special one or near the ends of its range. */
 static int64_t
 random_integer(Random &r, int bits)
 {
@@ -108,6 +109,7 @@ random_double(Random &r)
 	return (r.uniform() - 0.5) * pow(10, (double) r.below(40) - 10);
 }
 
+/* Returns a random value of a kind, in the form of a program's register. */
 static int64_t
 random_value(Random &r, int kind)
 {
@@ -129,6 +131,7 @@ random_value(Random &r, int kind)
 	}
 }
 
+/* Returns whether two register values of a kind are equal. All NaNs are equal. */
 static bool
 same_value(int kind, int64_t x, int64_t y)
 {
@@ -148,6 +151,7 @@ struct Stored
 	std::vector<uint64_t> bits;
 };
 
+/* Returns a column of n random values of a kind. */
 static Stored
 make_stored(Random &r, int type, int kind, size_t n, bool nulls)
 {
@@ -167,6 +171,7 @@ make_stored(Random &r, int type, int kind, size_t n, bool nulls)
 	return s;
 }
 
+/* Returns value i of a stored column as a program loads it. */
 static int64_t
 stored_value(const Stored &s, size_t i)
 {
@@ -352,6 +357,7 @@ make_instruction(int op, int r, int a, int b, int c, int data)
 							 (uint16_t) b,  (uint16_t) c, (uint16_t) data};
 }
 
+/* Returns an output of a program without memory. `nullable`: it will have validity bits. */
 static ProgramOutput
 make_output(int operand, int width, bool nullable, bool filter)
 {

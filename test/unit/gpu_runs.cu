@@ -73,6 +73,7 @@ make_value(Random &r, GpuaggValueType type, char *to, int range)
 		memcpy(to, &v, width[type]);
 }
 
+/* Returns integer i of a column of this type. */
 static int64_t
 integer_at(const std::vector<char> &values, GpuaggValueType type, size_t i)
 {
@@ -91,6 +92,7 @@ integer_at(const std::vector<char> &values, GpuaggValueType type, size_t i)
 	}
 }
 
+/* Returns float i of a column of this type as a double. */
 static double
 double_at(const std::vector<char> &values, GpuaggValueType type, size_t i)
 {
@@ -105,6 +107,7 @@ struct Columns
 	std::vector<char> values[2];
 };
 
+/* read_input() sets *v to the input of row i: from one column, or from two for a pair. */
 static void
 read_input(const Columns &, size_t, int8_t *v)
 {
@@ -202,6 +205,7 @@ same_state(const S &a, const S &b)
 	return true;
 }
 
+/* Draws a column type that an operator with this input reads. `wide`: its widest type. */
 template <class Input>
 static GpuaggValueType
 draw_type(Random &r, GpuaggValueType wide)
@@ -232,6 +236,7 @@ check_numbers(const Rows &rows, const DeviceArray<uint32_t> &heads, const char *
 		  name);
 }
 
+/* Compares the states of one operator over random runs with those computed on the host. */
 template <class Input, class State, class Identity, class Step>
 static void
 check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean, Identity identity,

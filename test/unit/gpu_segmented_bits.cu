@@ -10,7 +10,7 @@
 
 /* ---- inputs whose combination rounds ------------------------------------- */
 
-/* Random inputs: magnitudes that differ much, so that sums round. */
+/* Returns a random double.  Magnitudes differ much, so that sums round. */
 static double
 rough_double(Random &r)
 {
@@ -23,7 +23,7 @@ rough(Random &r, double *x)
 	*x = rough_double(r);
 }
 
-/* The factors are near 1 or -1. */
+/* Sets *x to a random linear function.  The factor is near 1 or -1. */
 static void
 rough(Random &r, gpuagg_f64x2 *x)
 {
@@ -31,7 +31,10 @@ rough(Random &r, gpuagg_f64x2 *x)
 	x->y = r.uniform() - 0.5;
 }
 
-/* The entries are scaled so that long products neither vanish nor overflow. */
+/*
+ * Sets m to a random k * k matrix.  Entries are scaled so that long products neither vanish nor
+ * overflow.
+ */
 static void
 rough_matrix(Random &r, double *m, int k, double scale)
 {
@@ -109,8 +112,9 @@ near(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b, const Magnitude &m)
 }
 
 /*
- * The tolerance for matrices is in proportion to the largest entry.  It is wide because a product
- * may be much smaller than the norms of its factors.
+ * Returns whether matrices of n entries are equal except for rounding.  The tolerance is in
+ * proportion to the largest entry.  It is wide because a product may be much smaller than the norms
+ * of its factors.
  */
 static bool
 near_matrix(const double *a, const double *b, int n)

@@ -17,7 +17,7 @@
 
 /* ---- inputs and comparison by type -------------------------------------- */
 
-/* Random inputs whose combination is exact in any order. */
+/* make() sets *x to a random input.  Combinations of such inputs are exact in any order. */
 static inline void
 make(Random &r, int8_t *x)
 {

@@ -53,6 +53,7 @@ hashes_by_rank()
 	return found;
 }
 
+/* Returns the value of row i, in the distribution of the case. */
 static int64_t
 draw_value(const SketchCase &c, Random &r, size_t i)
 {
@@ -121,6 +122,10 @@ update_batch(const SketchCase &c, Random &r, std::vector<uint8_t> &expected,
 	CUDA_MUST(cudaDeviceSynchronize());
 }
 
+/*
+ * Updates sketches by two batches of random rows, and compares all registers with the expected
+ * ones.
+ */
 static void
 check_case(const SketchCase &c, uint64_t seed)
 {

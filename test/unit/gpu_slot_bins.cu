@@ -52,6 +52,7 @@ test_values(const Bounds &b, Random &r)
 	return values;
 }
 
+/* Compares the bins of values near all bounds with those computed on the host. */
 static void
 check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 {

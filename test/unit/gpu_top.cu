@@ -56,6 +56,7 @@ random_value(Random &r)
 	return value;
 }
 
+/* Returns a random limit on n groups. */
 static WireLimit
 random_limit(Random &r, int64_t n)
 {
@@ -91,6 +92,7 @@ host_key(const void *arg, int64_t g, char *)
 	return limit_passes(&host->top->plan, g, key) ? key : nullptr;
 }
 
+/* Compares the groups that the device selects with those selected on the host. */
 static void
 check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool sparse,
 		  const char *what)
@@ -157,6 +159,7 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 			  what, ngot, (int) limit.count);
 }
 
+/* Returns a query with an int4 key and one slot of each state type. */
 static WireQuery
 make_query()
 {

@@ -15,7 +15,8 @@
 typedef const char *(*LimitKey)(const void *groups, int64_t g, char *space);
 
 /*
- * Searches for the bound: the words of the last group that is wanted. `passing` groups have a key.
+ * Sets *search to the bound of the limit: the words of the last group within it. `passing` groups
+ * have a key.
  */
 __attribute__((unused)) static void
 limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t n, int64_t passing,

@@ -23,6 +23,7 @@ is_associative_for_specials(MonoidId id)
 	return id != MONOID_LINEAR;
 }
 
+/* Returns a random float for which the operator is exact, so that order does not matter. */
 static double
 random_float_input(MonoidId id)
 {

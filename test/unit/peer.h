@@ -54,6 +54,7 @@ receive_welcome(Peer *peer)
 	return peer->arena != MAP_FAILED;
 }
 
+/* Starts a session, connects to it and receives its welcome. Returns false after a failure. */
 __attribute__((unused)) static bool
 peer_open(Peer *peer)
 {
@@ -68,6 +69,7 @@ peer_open(Peer *peer)
 	return wire_send(peer->sock, MESSAGE_HELLO, &hello, sizeof(hello)) && receive_welcome(peer);
 }
 
+/* Closes the connection, which ends the session, and unmaps the arena. */
 __attribute__((unused)) static void
 peer_close(Peer *peer)
 {

@@ -63,6 +63,7 @@ client_open(Peer *peer, const TestQuery *t)
 
 bool client_last_taken;
 
+/* Sends RESIDENT once. Returns false if the connection failed. */
 static bool
 send_resident_once(Peer *peer, TestQuery *t, bool *taken)
 {
@@ -171,6 +172,7 @@ draw_value(const TestQuery *t)
 	return (WireValue){.slot = slot, .counted = slot == 1 && random_below(2) ? 0 : -1};
 }
 
+/* Draws the limit of a query: sets `limited`, and `limit` at random. */
 static void
 draw_limit(const TestQuery *t)
 {
@@ -248,6 +250,7 @@ compare_by_limit(const void *a, const void *b)
 	return 0;
 }
 
+/* Returns whether a group meets all conditions of `limit`. A NULL meets none. */
 static bool
 meets_conditions(const Group *g)
 {
@@ -274,6 +277,7 @@ apply_conditions(Group *expected, int n)
 	return kept;
 }
 
+/* Returns the group that equals *like in key and sum, or NULL. groups[] is sorted. */
 static const Group *
 find_group(const Group *groups, int n, const Group *like)
 {

@@ -13,6 +13,7 @@ groups_clear_pairs(Group *g)
 	g->payloads = 0;
 }
 
+/* Combines the members for PAIRS of *from into those of *to. */
 static void
 add_pairs(Group *to, const Group *from)
 {
@@ -90,6 +91,7 @@ groups_combine(Group *groups, int n, bool distinct)
 	return ncombined;
 }
 
+/* Sets the members for PAIRS of *g to those of a single row. */
 static void
 set_pair(const TestQuery *t, const Model *m, const Range *r, uint32_t row, Group *g)
 {

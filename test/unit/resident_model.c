@@ -11,6 +11,7 @@ const uint32_t model_types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8,
 uint64_t model_last_stamp;
 uint64_t model_last_table;
 
+/* Gives a range a new stamp and a random number of rows. Its values depend on the stamp. */
 static void
 refresh_range(Range *range)
 {

@@ -7,6 +7,7 @@
 #include "operators/vector_run.h"
 #include "resident_test.h"
 
+/* Adds a slot with input column x and a filter column; -1: none. */
 static void
 add_slot(WireQuery *q, MonoidId monoid, int x, int filter)
 {
@@ -32,6 +33,7 @@ emit_load(WireResident *in, int col)
 	return r;
 }
 
+/* Adds a constant to the program. Returns its operand. */
 static int
 add_constant(WireResident *in, int64_t bits)
 {
@@ -39,6 +41,7 @@ add_constant(WireResident *in, int64_t bits)
 	return VECTOR_CONSTANT + (int) in->program.nconstants++;
 }
 
+/* Adds an instruction to the program. Returns the result's register. */
 static int
 emit(WireResident *in, int op, int a, int b)
 {
@@ -50,6 +53,7 @@ emit(WireResident *in, int op, int a, int b)
 	return r;
 }
 
+/* Makes an operand of the program a column of the query. Returns the column's number. */
 static int
 add_column(TestQuery *t, int operand, uint32_t type, bool nullable)
 {
@@ -61,6 +65,7 @@ add_column(TestQuery *t, int operand, uint32_t type, bool nullable)
 	return c;
 }
 
+/* Makes an operand the key of the query, and draws a strategy that may be forced. */
 static void
 make_key(TestQuery *t, const Model *m, int operand, bool nullable)
 {
@@ -198,6 +203,7 @@ add_conditions(TestQuery *t, int s)
 		add_condition(in, emit(in, VECTOR_AND, undetermined, third));
 }
 
+/* Adds a sum and a maximum of x, for kind FLOATS. */
 static void
 add_floats(TestQuery *t)
 {

@@ -117,6 +117,10 @@ check_test_query(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 
 /* ---- tests ---- */
 
+/*
+ * Empties the store, and waits for the end of sessions and their memory. Returns false after 5000
+ * polls.
+ */
 static bool
 wait_until_empty(void)
 {

@@ -44,6 +44,7 @@ random_bits(void)
 	return x;
 }
 
+/* Returns a random code. `kind` says how codes are distributed. */
 static uint64_t
 random_code(int kind)
 {

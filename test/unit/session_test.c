@@ -24,6 +24,7 @@
 
 /* ---- a client ---- */
 
+/* Opens a query with `share` as its WireQuery.shared_id. Returns false after a failure. */
 static bool
 open_query(Peer *peer, const Case *c, uint64_t share)
 {
@@ -39,6 +40,7 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 				   MESSAGE_OPENED, &body, 0);
 }
 
+/* Sends batch b. Sets *taken to whether the server took it. Returns false after a failure. */
 static bool
 send_batch(Peer *peer, const Case *c, int b, bool *taken)
 {
@@ -87,6 +89,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 	return true;
 }
 
+/* Checks the number of groups, their rows and their sum against the batches with a set bit. */
 static void
 check_groups(Peer *peer, const Case *c, uint32_t batches, const char *what)
 {
@@ -285,6 +288,7 @@ await_answer(Sender *s, int b)
 	return same ? NULL : "the server changed the rows";
 }
 
+/* Thread: sends every batch of its participant, with up to ARENA_BUFFERS of them in flight. */
 static void *
 send_all(void *arg)
 {

@@ -18,6 +18,7 @@
 
 static int polls;
 
+/* A condition that becomes true when it is polled for the third time. */
 static bool
 true_at_third_poll(void *arg)
 {
@@ -25,6 +26,7 @@ true_at_third_poll(void *arg)
 	return ++polls == 3;
 }
 
+/* A condition that is never true. */
 static bool
 never_true(void *arg)
 {
@@ -82,6 +84,7 @@ true_after_all_polled(void *arg)
 	return *npolls == 2;
 }
 
+/* Thread: waits until all threads have polled, and checks its number of polls. */
 static void *
 poll_in_thread(void *arg)
 {

@@ -65,6 +65,7 @@ static const StoreOps operations = {
 	.put = test_put,
 };
 
+/* Returns the key of a column by its number. `coded`: a column of dictionary codes. */
 static WireColumnKey
 column_key(int attno, bool coded)
 {
@@ -134,6 +135,7 @@ is_stored(int device, uint64_t table, int attno, bool coded, const WireRowRange 
 	return hold != NULL;
 }
 
+/* Returns whether store_refused() reports the column. */
 static bool
 is_refused(int device, uint64_t table, int attno, bool coded)
 {
@@ -144,6 +146,7 @@ is_refused(int device, uint64_t table, int attno, bool coded)
 	return store_refused(device, &in) != 0;
 }
 
+/* Forgets all stored columns, and checks that this freed all memory. */
 static void
 check_empty(void)
 {

@@ -108,6 +108,7 @@ choices_by_table(void)
 	}
 }
 
+/* Returns a random query for the choice of a strategy. */
 static StrategyInput
 random_input(void)
 {

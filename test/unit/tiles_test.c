@@ -32,8 +32,9 @@ typedef struct Case
 	bool boolean[VECTOR_MAX_INSTRUCTIONS]; /* the instruction's result is a boolean */
 } Case;
 
+/* Empties the case's program, except for the constants. */
 static void
-begin(Case *c)
+begin_program(Case *c)
 {
 	memset(c, 0, sizeof(*c));
 	memcpy(c->plan.program.constants, constants, sizeof(constants));
@@ -42,6 +43,7 @@ begin(Case *c)
 	c->plan.computes = true;
 }
 
+/* Adds an instruction. Returns the register of its result. */
 static uint16_t
 emit(Case *c, VectorOp op, uint16_t a, uint16_t b, uint16_t third, bool boolean)
 {
@@ -66,8 +68,9 @@ filter_by(Case *c, uint16_t condition)
 		emit(c, VECTOR_SELECT, *filter, condition, FALSE_CONSTANT, true);
 }
 
+/* Makes a program for tiles from the case's program, which tiles must support. */
 static void
-make(Case *c)
+convert_to_tiles(Case *c)
 {
 	static WireQuery q;
 	static WireResident in;
@@ -103,47 +106,48 @@ test_condition_marks(void)
 	static Case c;
 	uint16_t x, first, second;
 
-	begin(&c);
+	begin_program(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
 	filter_by(&c, first);
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "1", "one condition");
 	second = emit(&c, VECTOR_IS_TRUE, emit(&c, VECTOR_LOAD, 2, 0, 0, true), 0, 0, true);
 	filter_by(&c, second);
 	filter_by(&c, emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true));
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "111", "three conditions");
 
-	begin(&c);
+	begin_program(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
 	second = emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true);
 	filter_by(&c, second);
 	filter_by(&c, first);
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "000", "conditions in another order than instructions");
 
-	begin(&c);
+	begin_program(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
 	c.plan.program.filter =
 		emit(&c, VECTOR_SELECT, first, emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true),
 			 VECTOR_CONSTANT + 2, true);
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "001", "a choice between a condition and NULL");
 	c.plan.program.instructions[c.plan.program.filter].c = VECTOR_CONSTANT + 1;
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "001", "a choice between a condition and true");
 	c.plan.program.instructions[c.plan.program.filter].c = FALSE_CONSTANT;
 	c.plan.ncols = 1;
 	c.plan.cols[0] = (ResidentColumn){.stored = -1, .operand = c.plan.program.filter};
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "001", "a choice that is also a column");
 }
 
 /* ---- rows ---- */
 
+/* Returns a random register or constant of this type: boolean or integer. */
 static uint16_t
 draw_operand(const Case *c, bool boolean)
 {
@@ -157,6 +161,7 @@ draw_operand(const Case *c, bool boolean)
 	return (uint16_t) (VECTOR_CONSTANT + (boolean ? random_below(3) : 2 + random_below(3)));
 }
 
+/* Adds a random instruction whose operands exist. */
 static void
 draw_instruction(Case *c)
 {
@@ -190,6 +195,7 @@ draw_instruction(Case *c)
 	}
 }
 
+/* Returns the value of an operand for one row. */
 static VectorCell
 operand(uint16_t o, const VectorCell *registers, const VectorCell *columns, VectorCell last)
 {
@@ -201,6 +207,7 @@ operand(uint16_t o, const VectorCell *registers, const VectorCell *columns, Vect
 	return o >= GPUAGG_INPUT ? columns[o - GPUAGG_INPUT] : registers[o];
 }
 
+/* Updates *filter by a condition with the result x; see run_program(). */
 static void
 apply_condition(VectorCell x, int *filter)
 {
@@ -251,6 +258,7 @@ run_program(const VectorProgram *p, VectorCell *registers, const VectorCell *col
 	return last;
 }
 
+/* Runs both forms of the program over a random row, and checks that they agree. */
 static void
 check_row(const Case *c, int number)
 {
@@ -288,7 +296,7 @@ test_random_programs(void)
 	{
 		int n = 1 + (int) random_below(4);
 
-		begin(&c);
+		begin_program(&c);
 		for (uint16_t i = 0; i < COLUMNS; i++)
 			emit(&c, VECTOR_LOAD, i, 0, 0, i >= 2);
 		for (int i = 0; i < n; i++)
@@ -306,7 +314,7 @@ test_random_programs(void)
 		for (int o = 0; o < c.plan.ncols; o++)
 			c.plan.cols[o] = (ResidentColumn){
 				.stored = -1, .operand = draw_operand(&c, random_below(2)), .nullable = true};
-		make(&c);
+		convert_to_tiles(&c);
 		with_conditions += n > 1 && c.tiles.program.steps.filter == VECTOR_NONE;
 		for (int row = 0; row < 8; row++)
 			check_row(&c, number);

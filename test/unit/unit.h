@@ -22,6 +22,7 @@ __attribute__((weak)) int unit_tests;
 __attribute__((weak)) int unit_failed_tests;
 __attribute__((weak)) int unit_failures; /* failed checks of the running test */
 
+/* Counts a failed check of the running test, and prints the message of the first five. */
 __attribute__((format(printf, 3, 4), unused)) static void
 unit_fail(const char *file, int line, const char *format, ...)
 {
@@ -43,6 +44,7 @@ unit_fail(const char *file, int line, const char *format, ...)
 			unit_fail(__FILE__, __LINE__, __VA_ARGS__); \
 	} while (0)
 
+/* Runs a test and prints its result. */
 __attribute__((unused)) static void
 RUN(const char *name, void (*test)(void))
 {
@@ -55,6 +57,7 @@ RUN(const char *name, void (*test)(void))
 	fflush(stdout);
 }
 
+/* Prints the number of tests. Returns the exit status of main: not 0 if a test failed. */
 __attribute__((unused)) static int
 unit_done(void)
 {
@@ -65,6 +68,7 @@ unit_done(void)
 /* Reproducible random numbers: splitmix64 (Steele, Lea and Flood, 2014). */
 __attribute__((weak)) uint64_t unit_random_state = 20240229;
 
+/* Returns 64 random bits. */
 __attribute__((unused)) static uint64_t
 random_u64(void)
 {

@@ -33,6 +33,7 @@ run_one(int op, int data, VectorCell a, VectorCell b, VectorCell c)
 	return vector_cell(values[3 * TILE + 5], states[3 * TILE + 5]);
 }
 
+/* Returns a cell that has a value, neither NULL nor undetermined. */
 static VectorCell
 value_of(int64_t value)
 {
@@ -42,6 +43,9 @@ value_of(int64_t value)
 static const VectorCell no_value = {0, VECTOR_NULL};
 static const VectorCell undetermined = {0, VECTOR_UNDETERMINED};
 
+/*
+ * Returns whether two cells have the same state and, unless NULL or undetermined, the same value.
+ */
 static int
 same(VectorCell a, VectorCell b)
 {
@@ -55,6 +59,7 @@ random_I8(void)
 	return (int8_t) (random_below(2) ? random_below(2) : (int64_t) random_u64());
 }
 
+/* Returns a random integer of `bits` bits, often near 0 or near the ends of its range. */
 static int64_t
 random_edge(int bits)
 {

@@ -25,12 +25,14 @@ static MessageHeader header;
 static char body[64];
 static bool garbage;
 
+/* Opens the connected sockets that the tests use. */
 static void
 open_pair(void)
 {
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "a socket pair is created");
 }
 
+/* Closes both sockets. */
 static void
 close_pair(void)
 {

@@ -29,9 +29,12 @@ sub cpu_milliseconds
 #	conf	lines of postgresql.conf
 #	init	[ arguments of init ]
 #	server	1: with the GPU server; the test is skipped if the server was not built
+#	cached	1: queries must use the custom scan and the GPU engine, and their columns are cached at once and refreshed by
+#			queries only. Implies server.
 sub start_new
 {
 	my ($class, $name, %options) = @_;
+	$options{server} //= $options{cached};
 	plan skip_all => 'build/test/gpuagg-server is not built' if $options{server} && !-x server_program();
 	my $node = $class->new($name);
 	# a system without a locale would give SQL_ASCII, which ICU collations do not support
@@ -47,6 +50,14 @@ jit = off
 max_parallel_workers_per_gather = 0
 CONF
 	$node->append_conf('postgresql.conf', "gpuagg.server_program = '" . server_program() . "'") if $options{server};
+	$node->append_conf('postgresql.conf', <<CONF) if $options{cached};
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+autovacuum = off
+CONF
 	$node->append_conf('postgresql.conf', $options{conf}) if $options{conf};
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpuagg');
@@ -76,7 +87,7 @@ sub core_query
 	return without_scan($query =~ s/gpu_(?=\w+\()//gr);
 }
 
-# The output of a query, followed by its first error.
+# The output of a query, followed by its first error. The loss of the connection is an error, too.
 sub answer
 {
 	my ($node, $query) = @_;
@@ -84,7 +95,7 @@ sub answer
 
 	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
 	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
+	return $out . ($err =~ /^((?:ERROR|FATAL|PANIC): .*|.*(?:server closed the connection|connection to server was lost).*)/m ? $1 : '');
 }
 
 # Tests that a query gives the right answer through the custom scan. The reference must not fail. Options:

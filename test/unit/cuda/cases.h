@@ -35,18 +35,21 @@ enum
 	COLS
 };
 
+/* Returns v of a row, also if it is NULL. */
 static int64_t
 row_v(int batch, int row)
 {
 	return (batch * 7919 + row * 31) % 1000 - 300;
 }
 
+/* Returns whether v is not NULL in a row. */
 static bool
 row_has_v(int row)
 {
 	return row % 7 != 3;
 }
 
+/* Returns whether the key is not NULL in a row. */
 static bool
 row_has_key(const Case *c, int batch, int row)
 {
@@ -107,6 +110,7 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 
 /* ---- the queries: slots 0 and 1 of each are count(*) and sum(v) ---- */
 
+/* Adds a slot with input column x; -1: it has no input. */
 static void
 add_slot(WireQuery *q, MonoidId monoid, int x)
 {
@@ -156,6 +160,7 @@ key_runs(int batch, int row)
 	return row / 7 + 0 * batch;
 }
 
+/* Marks the rows as grouped by key, and adds two slots. */
 static void
 make_grouped(Case *c)
 {

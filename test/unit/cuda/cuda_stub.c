@@ -282,6 +282,7 @@ StubMemory stub_memory[STUB_MAX_DEVICES];
 static StubSharer *sharers;
 static StubSharer *own_sharer;
 
+/* Returns whether a process with this id may exist; false for 0. */
 static bool
 is_alive(int32_t pid)
 {
@@ -419,7 +420,7 @@ typedef struct Reading
 static Reading readings[256];
 static int nreadings;
 
-/* Registers that the stream reads this memory. */
+/* Records that a copy queued on the stream reads this memory; see stub_write(). */
 static void
 add_reading(const void *from, size_t bytes, cudaStream_t stream)
 {
@@ -429,7 +430,7 @@ add_reading(const void *from, size_t bytes, cudaStream_t stream)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Removes what the stream reads: all its work is complete. */
+/* Forgets the memory that the stream reads, because all its work is complete. */
 static void
 end_readings(cudaStream_t stream)
 {

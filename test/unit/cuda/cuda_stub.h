@@ -18,10 +18,10 @@ typedef enum StubCall
 {
 	STUB_ALLOC,  /* allocations of device memory */
 	STUB_COPY,   /* copies and fills */
-	STUB_LAUNCH, /* launches: calls of the kernel library and of device_kernels.h */
+	STUB_LAUNCH, /* launches: calls of the kernel library and of device_cuda/kernels.h */
 	STUB_OTHER,  /* streams, events and contexts */
 	STUB_CALLS,
-	/* of stub_arm() only: */
+	/* Values for stub_arm() only: */
 	STUB_UPDATE = STUB_CALLS, /* launches that change states of groups */
 	STUB_ANY                  /* all of the above */
 } StubCall;
@@ -70,7 +70,7 @@ typedef struct StubMemory
 	size_t others;   /* memory of another process */
 	size_t reserved; /* memory of the default pool */
 	size_t used;     /* allocations in the pool */
-	size_t grows;    /* by so much the pool grows after each query of its size */
+	size_t grows;    /* bytes by which the pool grows after each query of its size */
 } StubMemory;
 
 extern size_t stub_memory_bytes;

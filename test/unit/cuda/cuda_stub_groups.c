@@ -10,6 +10,7 @@
 
 /* ---- keys ---- */
 
+/* Packs the key of row i: the values of its columns, and a bit for each NULL. */
 static void
 pack_one(const PackKeys *pack, int64_t i, char *key)
 {
@@ -32,6 +33,10 @@ device_pack_keys(const PackKeys *pack, int64_t nrows, void *out, gpuagg_stream s
 	return GPUAGG_CUDA_OK;
 }
 
+/*
+ * Compares value i of a with value j of b. Returns less than, equal to or greater than 0; NULL is
+ * last.
+ */
 static int
 compare_values(const DeviceColumn *a, int64_t i, const DeviceColumn *b, int64_t j)
 {
@@ -102,6 +107,7 @@ device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *bef
 	return GPUAGG_CUDA_OK;
 }
 
+/* Writes the packed key of a bin: from the hash table's keys, or computed from the bin. */
 static void
 unpack_key(const GroupKeys *keys, int64_t bin, char *key)
 {

@@ -69,7 +69,7 @@ typedef struct Tile
 {
 	const GpuaggProgram *program;
 	int n;
-	int64_t position; /* of the first row in the inputs */
+	int64_t position; /* number of the first row, in the inputs */
 	bool loaded[GPUAGG_MAX_INPUTS];
 	int last; /* register of the last instruction's result */
 	int64_t values[REGISTERS * TILE];
@@ -78,6 +78,7 @@ typedef struct Tile
 	bool unclear[TILE]; /* all conditions before one that was undetermined were true */
 } Tile;
 
+/* Loads the tile's rows of input c into the input's register. */
 static void
 load_input(Tile *tile, int c)
 {
@@ -112,6 +113,7 @@ register_of(Tile *tile, uint16_t operand)
 	return INPUT_REGISTER + (operand - GPUAGG_INPUT);
 }
 
+/* Returns the tile's values of an operand, loaded if necessary. */
 static VectorOperand
 operand_of(Tile *tile, uint16_t operand)
 {
@@ -119,6 +121,7 @@ operand_of(Tile *tile, uint16_t operand)
 						  tile->states, TILE);
 }
 
+/* Updates holds[] and unclear[] of all rows by a condition, which is the operand. */
 static void
 meet_condition(Tile *tile, uint16_t operand)
 {
@@ -133,6 +136,7 @@ meet_condition(Tile *tile, uint16_t operand)
 	}
 }
 
+/* Runs one instruction over the tile. If it is marked as a condition, applies the condition. */
 static void
 run_step(Tile *tile, VectorInstruction in)
 {
@@ -208,6 +212,7 @@ end_tile(Tile *tile, const uint8_t *wanted, uint8_t *filter)
 	}
 }
 
+/* Returns the bytes of a value of a type of up to 64 bits. */
 static int
 value_width(GpuaggValueType type)
 {
@@ -226,7 +231,10 @@ typedef struct Computed
 	int width;
 } Computed;
 
-/* Allocates a column for what the program computes, and makes it the caller's column. */
+/*
+ * Allocates a column for an operand that the program computes. Sets *values and *validity, members
+ * of the call, to its arrays.
+ */
 static void
 add_column(Computed *computed, int *n, int64_t nrows, uint16_t operand, int width,
 		   const void **values, const uint8_t **validity)

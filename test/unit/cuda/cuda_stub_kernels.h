@@ -42,15 +42,15 @@
 
 /* ---- values ---- */
 
-/* Returns whether value i is not NULL; without a bitmap, none is. */
+/* Returns whether value i is not NULL. Without a bitmap there are no NULLs. */
 extern bool stub_is_valid(const uint8_t *validity, int64_t i);
 /* Returns a value of a column of integers of up to 64 bits. */
 extern int64_t stub_load_integer(const GpuaggColumn *c, int64_t i);
-/* Returns a value of a column of numbers. */
+/* Returns value i of a column of integers or floats, converted to double. */
 extern double stub_load_double(const GpuaggColumn *c, int64_t i);
 /* Checks the columns of an operator as the library does: a client may send any. */
 extern GpuaggCudaStatus stub_check_slot(const GpuaggSlot *slot);
-/* Returns the column as the kernel library has it. */
+/* Returns the column in the type of the kernel library. */
 extern GpuaggColumn stub_column_of(const DeviceColumn *c);
 
 /* ---- operators ---- */
@@ -59,7 +59,7 @@ extern GpuaggColumn stub_column_of(const DeviceColumn *c);
 typedef struct StubRows
 {
 	int64_t n;
-	const int32_t *bins;   /* of row i */
+	const int32_t *bins;   /* bins[i]: bin of row i */
 	const uint32_t *order; /* row i is row order[i] of the columns and the filter; or NULL */
 	const GpuaggColumn *x;
 	const GpuaggColumn *y;

@@ -80,6 +80,7 @@ typedef struct Tile
 	uint8_t states[VECTOR_MAX_REGISTERS * TILE];
 } Tile;
 
+/* Loads the tile's rows of a column into register r. `position`: the first row in the column. */
 static void
 load_rows(Tile *tile, const DeviceColumn *c, int64_t position, int r)
 {
@@ -95,6 +96,7 @@ load_rows(Tile *tile, const DeviceColumn *c, int64_t position, int r)
 	}
 }
 
+/* Runs the program over the tile's rows, which begin at this position of the stored columns. */
 static void
 run_tile(Tile *tile, const ProgramRun *run, int64_t position)
 {

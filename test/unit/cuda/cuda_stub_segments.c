@@ -20,6 +20,7 @@ typedef struct Sort
 
 static _Thread_local Sort sorting;
 
+/* For qsort: compares two row numbers by the words of `sorting`, then by number. */
 static int
 compare_rows(const void *a, const void *b)
 {
@@ -159,6 +160,7 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 	return GPUAGG_CUDA_OK;
 }
 
+/* For qsort: compares two bins. */
 static int
 compare_bins(const void *a, const void *b)
 {

@@ -7,6 +7,7 @@
 
 #include "cuda_stub_kernels.h"
 
+/* Returns the number of slots of a table; at most half of them are used. */
 static int64_t
 slot_count(int64_t capacity)
 {
@@ -20,6 +21,7 @@ gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 	return slot_count(capacity) * sizeof(int32_t);
 }
 
+/* Empties all slots and sets the counters to 0. */
 static void
 clear_table(const GpuaggGroupTable *table)
 {
