@@ -427,6 +427,15 @@ compat_parallel_scan_start(Relation rel, ParallelBlockTableScanWorker worker,
 #endif
 }
 
+/* Completes a row descriptor whose columns have been set one by one.  From 19 on, slots need it. */
+static inline void
+compat_finalize_tuple_desc(TupleDesc desc)
+{
+#if PG_VERSION_NUM >= 190000
+	TupleDescFinalize(desc);
+#endif
+}
+
 /* What EXPLAIN ANALYZE counts for a plan node. */
 #if PG_VERSION_NUM >= 190000
 typedef NodeInstrumentation CompatInstrumentation;
