@@ -832,10 +832,18 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
 
 /*
- * Up to 18, the transition value of corr() and the like is six sums, as REGR_F64 has them.  From 19
- * on, it also says whether all X, and all Y, are equal, which changes how the sums are added up.
+ * The number of values in the transition value of corr() and the like. Up to 18, it is six sums, as
+ * REGR_F64 has them.  From 19 on, it also says whether all X, and all Y, are equal, which changes how
+ * the sums are added up.
  */
-#define COMPAT_REGR_IS_SIX_SUMS (PG_VERSION_NUM < 190000)
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_REGR_VALUES 8
+#else
+#define COMPAT_REGR_VALUES 6
+#endif
+
+/* From 19 on, core serializes states that consist of 128-bit integers as such, not as numerics. */
+#define COMPAT_POLY_STATES_HAVE_INTEGERS (PG_VERSION_NUM >= 190000)
 
 /* Parameters of ExecutorRun and its hook. Up to 17, execute_once is one of them. */
 #if PG_VERSION_NUM >= 180000
