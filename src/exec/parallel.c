@@ -119,7 +119,7 @@ struct GpuAggShared
 	int reported; /* participants whose statistics are in the totals */
 	EngineStats totals;
 	FeedStats feed_totals;
-	int most; /* capacity of `exports`; the SharedRows follow it */
+	int most; /* capacity of `exports`; the SharedRows and the FeedShared follow it */
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -139,10 +139,21 @@ shared_rows(GpuAggShared *shared)
 	return (SharedRows *) ((char *) shared + exports_size(shared->most));
 }
 
+FeedShared *
+parallel_feed(const GpuAggState *state)
+{
+	GpuAggShared *shared = state->shared;
+
+	return shared ?
+		(FeedShared *) ((char *) shared_rows(shared) + MAXALIGN(shared_rows_size(shared->most))) :
+		NULL;
+}
+
 Size
 parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
-	return exports_size(pcxt->nworkers + 1) + shared_rows_size(pcxt->nworkers + 1);
+	return exports_size(pcxt->nworkers + 1) + MAXALIGN(shared_rows_size(pcxt->nworkers + 1)) +
+		feed_shared_size(((GpuAggState *) node)->child);
 }
 
 /* Sets counters and totals to those of a scan that has not begun. */
@@ -200,6 +211,8 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
+	feed_shared_init(parallel_feed(state), state->child, exec_tuples_reason(state) == NULL,
+					 state->plan->read_once);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -220,6 +233,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	SharedFileSetDeleteAll(&shared->fileset);
 	shared_rows_unmap(&((GpuAggState *) node)->mapped);
 	shared_rows_clear(shared_rows(shared));
+	feed_shared_reset(parallel_feed((GpuAggState *) node), area);
 	reset_counters(shared);
 	shared->support = exec_slot_support((GpuAggState *) node);
 }
