@@ -1,6 +1,7 @@
 /*
  * core_list.h
- *	  Every function of core that the extension's aggregates use.
+ *	  Functions of core that the extension's aggregates use as they are. partial_state.c and
+ *	  regression.c have the others, whose states differ between releases or must be checked.
  *
  * The includer defines CORE(name) before including this file, and undefines it afterwards; name is
  * the C function. core_functions.c defines gpuagg_NAME for each.
@@ -28,19 +29,6 @@ CORE(float4smaller)
 CORE(float8_accum)
 CORE(float8_avg)
 CORE(float8_combine)
-CORE(float8_corr)
-CORE(float8_covar_pop)
-CORE(float8_covar_samp)
-CORE(float8_regr_accum)
-CORE(float8_regr_avgx)
-CORE(float8_regr_avgy)
-CORE(float8_regr_combine)
-CORE(float8_regr_intercept)
-CORE(float8_regr_r2)
-CORE(float8_regr_slope)
-CORE(float8_regr_sxx)
-CORE(float8_regr_sxy)
-CORE(float8_regr_syy)
 CORE(float8_stddev_pop)
 CORE(float8_stddev_samp)
 CORE(float8_var_pop)
@@ -77,7 +65,6 @@ CORE(int8_avg)
 CORE(int8_avg_accum)
 CORE(int8_avg_accum_inv)
 CORE(int8_avg_combine)
-CORE(int8_avg_serialize)
 CORE(int8and)
 CORE(int8dec)
 CORE(int8dec_any)
@@ -102,7 +89,6 @@ CORE(numeric_combine)
 CORE(numeric_larger)
 CORE(numeric_poly_avg)
 CORE(numeric_poly_combine)
-CORE(numeric_poly_serialize)
 CORE(numeric_poly_stddev_pop)
 CORE(numeric_poly_stddev_samp)
 CORE(numeric_poly_sum)

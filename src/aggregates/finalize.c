@@ -22,6 +22,7 @@
 #include "aggregates/histogram.h"
 #include "aggregates/hll_value.h"
 #include "aggregates/matrix.h"
+#include "aggregates/poly_states.h"
 #include "aggregates/state_forms.h"
 #include "columns/decimal.h"
 #include "operators/hll.h"
@@ -71,13 +72,15 @@ call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args,
 	return result;
 }
 
-/* Returns core's internal state for its serialized form. */
+/* Returns core's internal state for its portable serialized form. */
 static Datum
-internal_state(AggOutput *out, Datum serialised)
+internal_state(AggOutput *out, Datum portable)
 {
-	NullableDatum args[2] = {{serialised, false}, {(Datum) 0, false}};
+	NullableDatum args[2] = {{(Datum) 0, false}, {(Datum) 0, false}};
 	bool isnull;
 
+	args[0].value = PointerGetDatum(
+		poly_state_for_function(DatumGetByteaPP(portable), out->agg.deserialfn.fn_oid));
 	return call_support(out, &out->agg.deserialfn, 2, args, &isnull);
 }
 
@@ -93,7 +96,7 @@ aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int mo
 	return scale;
 }
 
-/* Returns the serialized form of core's internal state, made from the group's slots. */
+/* Returns the portable serialized form of core's internal state, made from the group's slots. */
 static Datum
 serialize_slots(AggOutput *out, const GroupBatch *groups, int g)
 {
@@ -414,7 +417,8 @@ group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 		internal.value = transition_value(out, groups, g, &internal.isnull);
 		if (internal.isnull)
 			return (Datum) 0;
-		state = DatumGetByteaPP(call_support(out, &out->agg.serialfn, 1, &internal, isnull));
+		*isnull = false;
+		return partial_store(out->partial, internal.value);
 	}
 	*isnull = state == NULL;
 	return *isnull ? (Datum) 0 : partial_make(out->partial, state);

@@ -18,6 +18,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/tuplestore.h"
 
 #include "aggregates/histogram.h"
 #include "operators/select.h"

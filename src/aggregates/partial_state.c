@@ -16,7 +16,9 @@
 #include "utils/memutils.h"
 
 #include "aggregates/partial_state.h"
+#include "aggregates/poly_states.h"
 #include "aggregates/portable.h"
+#include "common/compat.h"
 
 #define FORMAT 1
 #define HEADER 2
@@ -54,13 +56,31 @@ typedef struct KindInfo
 	bool tail; /* it ends with scales, and counts of NaN and infinities */
 } KindInfo;
 
+/* Functions that write and read the portable form of states. */
+#define PORTABLE(name, integers) \
+	PG_FUNCTION_INFO_V1(gpuagg_##name##_serialize); \
+	Datum gpuagg_##name##_serialize(PG_FUNCTION_ARGS) \
+	{ \
+		bytea *core = DatumGetByteaPP(name##_serialize(fcinfo)); \
+		PG_RETURN_BYTEA_P(poly_state_to_portable(core, integers)); \
+	} \
+	static Datum name##_read(PG_FUNCTION_ARGS) \
+	{ \
+		bytea *core = poly_state_to_core(PG_GETARG_BYTEA_PP(0), integers); \
+		fcinfo->args[0].value = PointerGetDatum(core); \
+		return name##_deserialize(fcinfo); \
+	}
+PORTABLE(int8_avg, 1)
+PORTABLE(numeric_poly, 2)
+#undef PORTABLE
+
 static const KindInfo kinds[PARTIAL_KINDS] = {
-	[PARTIAL_INT8_AVG] = {F_INT8_AVG_COMBINE, NULL, int8_avg_combine, int8_avg_serialize,
-						  int8_avg_deserialize, 1, false},
+	[PARTIAL_INT8_AVG] = {F_INT8_AVG_COMBINE, NULL, int8_avg_combine, gpuagg_int8_avg_serialize,
+						  int8_avg_read, 1, false},
 	[PARTIAL_NUMERIC_AVG] = {F_NUMERIC_AVG_COMBINE, NULL, numeric_avg_combine,
 							 numeric_avg_serialize, numeric_avg_deserialize, 1, true},
 	[PARTIAL_POLY_VAR] = {F_NUMERIC_POLY_COMBINE, NULL, numeric_poly_combine,
-						  numeric_poly_serialize, numeric_poly_deserialize, 2, false},
+						  gpuagg_numeric_poly_serialize, numeric_poly_read, 2, false},
 	[PARTIAL_NUMERIC_VAR] = {F_NUMERIC_COMBINE, NULL, numeric_combine, numeric_serialize,
 							 numeric_deserialize, 2, true},
 	[PARTIAL_HISTOGRAM] = {InvalidOid, "gpuagg_histogram_combine", gpuagg_histogram_combine,
@@ -246,7 +266,7 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 		StringInfoData buf; \
 		portable_read(&buf, PG_GETARG_BYTEA_PP(0)); \
 		check_numbers(&buf, &kinds[kind]); \
-		return name(fcinfo); \
+		return kinds[kind].deserialize(fcinfo); \
 	}
 CHECKED(int8_avg_deserialize, PARTIAL_INT8_AVG)
 CHECKED(numeric_avg_deserialize, PARTIAL_NUMERIC_AVG)

@@ -32,6 +32,7 @@
 
 #include "aggregates/alike.h"
 #include "aggregates/portable.h"
+#include "common/compat.h"
 
 void
 portable_invalid(const char *what)
@@ -620,6 +621,7 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 		TupleDescInitEntryCollation(desc, i + 1, portable_get_collation(buf));
 		values[i] = portable_get_value(buf, type, nulls_of_domains, &nulls[i]);
 	}
+	compat_finalize_tuple_desc(desc);
 	BlessTupleDesc(desc);
 	tuple = heap_form_tuple(desc, values, nulls);
 	/* allocated separately, because a state may free its values */

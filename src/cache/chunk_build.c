@@ -135,7 +135,7 @@ entry_equals(const ChunkBuilder *builder, uint32 code)
 #define SH_FILLFACTOR 0.5
 #define SH_STORE_HASH
 #define SH_GET_HASH(codes, entry) (entry)->hash
-#define SH_SCOPE static inline pg_attribute_unused()
+#define SH_SCOPE pg_attribute_unused() static inline
 #define SH_DECLARE
 #define SH_DEFINE
 #include "lib/simplehash.h"

@@ -37,6 +37,7 @@
 
 #include "cache/machine_memory.h"
 #include "cache/store_internal.h"
+#include "common/compat.h"
 #include "settings.h"
 
 #define MEGABYTE ((Size) 1024 * 1024)
@@ -170,7 +171,7 @@ start_hash(const char *name, long limit, Size key, Size entry)
 
 	control.keysize = key;
 	control.entrysize = entry;
-	return ShmemInitHash(name, limit, limit, &control, HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
+	return compat_shared_hash(name, limit, &control, HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
 }
 
 /* Creates the dsa area in its shared memory. */

@@ -72,9 +72,8 @@ arena_alloc(Arena *arena, size_t size)
 	return result;
 }
 
-/* arena_copy() of a varlena that is out of line, compressed or expanded. */
-static pg_noinline
-pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
+/* Copies a varlena that is out of line, compressed or expanded. */
+pg_attribute_unused() static pg_noinline Datum arena_copy_toasted(Arena *arena, Datum value)
 {
 	char *pointer = DatumGetPointer(value);
 	char *copy;

@@ -1,6 +1,6 @@
 /*
  * compat.h
- *	  Differences between PostgreSQL 15, 16, 17 and 18.
+ *	  Differences between PostgreSQL 15, 16, 17, 18 and 19.
  *
  * No other file tests PG_VERSION_NUM.
  */
@@ -9,12 +9,13 @@
 
 #include "postgres.h"
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "gpuagg supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "gpuagg supports PostgreSQL 15 to 19"
 #endif
 
 #include "access/genam.h"
 #include "access/heapam.h"
+#include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "catalog/storage.h"
 #include "commands/explain.h"
@@ -28,9 +29,12 @@
 #include "catalog/pg_proc.h"
 #include "varatt.h"
 #endif
+#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "nodes/pathnodes.h"
 #include "nodes/tidbitmap.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
 #include "parser/parse_agg.h"
 #include "pgstat.h"
 #include "postmaster/bgworker_internals.h"
@@ -38,17 +42,31 @@
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
+#include "storage/condition_variable.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
 #include "storage/read_stream.h"
 #endif
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+#include "utils/wait_event.h"
+
+/* Ends a case of a switch that goes on with the next one. */
+#if PG_VERSION_NUM >= 190000
+#define compat_fallthrough pg_fallthrough
+#else
+#define compat_fallthrough __attribute__((fallthrough))
+#endif
 
 /*
  * Gets the next value of a sort, as a copy in the current memory context, and its abbreviated key.
@@ -91,6 +109,15 @@ compat_worker_is_registered(const char *function)
 	return false;
 }
 
+#if PG_VERSION_NUM >= 190000
+/* Calls the function that argument points to, for GetNamedDSMSegment(). */
+static inline void
+compat_call_init(void *memory, void *argument)
+{
+	(*(void (**)(void *)) argument)(memory);
+}
+#endif
+
 /*
  * Returns shared memory that any process may request by its name, and the first one initializes.
  * NULL before 17: there, shared memory must be requested at server start.
@@ -98,12 +125,47 @@ compat_worker_is_registered(const char *function)
 static inline void *
 compat_named_segment(const char *name, size_t size, void (*init)(void *memory))
 {
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 190000
+	bool found;
+
+	return GetNamedDSMSegment(name, size, compat_call_init, &found, &init);
+#elif PG_VERSION_NUM >= 170000
 	bool found;
 
 	return GetNamedDSMSegment(name, size, init, &found);
 #else
 	return NULL;
+#endif
+}
+
+/* Creates or attaches to a hash table of fixed size in shared memory. */
+static inline HTAB *
+compat_shared_hash(const char *name, int64 size, HASHCTL *control, int flags)
+{
+#if PG_VERSION_NUM >= 190000
+	return ShmemInitHash(name, size, control, flags);
+#else
+	return ShmemInitHash(name, size, size, control, flags);
+#endif
+}
+
+/* Returns a new tranche of lightweight locks, which has this name from 19 on. */
+static inline int
+compat_new_tranche(const char *name)
+{
+#if PG_VERSION_NUM >= 190000
+	return LWLockNewTrancheId(name);
+#else
+	return LWLockNewTrancheId();
+#endif
+}
+
+/* Up to 18, gives a tranche a name in this process. */
+static inline void
+compat_register_tranche(int tranche, const char *name)
+{
+#if PG_VERSION_NUM < 190000
+	LWLockRegisterTranche(tranche, name);
 #endif
 }
 
@@ -309,7 +371,11 @@ compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *ls
 {
 	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
 	BufferTag tag;
+#if PG_VERSION_NUM >= 190000
+	uint64 state;
+#else
 	uint32 state;
+#endif
 	bool found;
 
 #if PG_VERSION_NUM >= 160000
@@ -327,8 +393,66 @@ compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *ls
 #endif
 	if (found)
 		*lsn = PageGetLSN(BufferGetPage(buffer));
+#if PG_VERSION_NUM >= 190000
+	UnlockBufHdr(desc);
+#else
 	UnlockBufHdr(desc, state);
+#endif
 	return found;
+}
+
+/* Returns the usage count of a shared buffer, which need not be pinned. */
+static inline uint32
+compat_usage_count(Buffer buffer)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
+
+#if PG_VERSION_NUM >= 190000
+	return BUF_STATE_GET_USAGECOUNT(pg_atomic_read_u64(&desc->state));
+#else
+	return BUF_STATE_GET_USAGECOUNT(pg_atomic_read_u32(&desc->state));
+#endif
+}
+
+/* Chooses the first block of a participant of a parallel scan of a whole table. */
+static inline void
+compat_parallel_scan_start(Relation rel, ParallelBlockTableScanWorker worker,
+						   ParallelBlockTableScanDesc shared)
+{
+#if PG_VERSION_NUM >= 190000
+	table_block_parallelscan_startblock_init(rel, worker, shared, InvalidBlockNumber,
+											 InvalidBlockNumber);
+#else
+	table_block_parallelscan_startblock_init(rel, worker, shared);
+#endif
+}
+
+/* Completes a row descriptor whose columns have been set one by one.  From 19 on, slots need it. */
+static inline void
+compat_finalize_tuple_desc(TupleDesc desc)
+{
+#if PG_VERSION_NUM >= 190000
+	TupleDescFinalize(desc);
+#endif
+}
+
+/* What EXPLAIN ANALYZE counts for a plan node. */
+#if PG_VERSION_NUM >= 190000
+typedef NodeInstrumentation CompatInstrumentation;
+#else
+typedef Instrumentation CompatInstrumentation;
+#endif
+
+/* Sets the counts of a plan node to zero. */
+static inline void
+compat_reset_instrumentation(CompatInstrumentation *instrument)
+{
+#if PG_VERSION_NUM >= 190000
+	InstrInitNode(instrument, instrument->instr.need_timer ? INSTRUMENT_TIMER : 0,
+				  instrument->async_mode);
+#else
+	InstrInit(instrument, instrument->need_timer ? INSTRUMENT_TIMER : 0);
+#endif
 }
 
 /* Counts tuples that a table scan has returned. */
@@ -401,13 +525,41 @@ compat_read_stream_next(HeapScanDesc scan)
 }
 
 /*
- * Begins a scan of a table for a bitmap.  On 18 the executor sets its iterator, which must be
- * unset.
+ * Flags of the scan of a node.  From 19 on, a scan that is known not to write its table may set
+ * bits of the visibility map when it prunes a page.
+ */
+#if PG_VERSION_NUM >= 190000
+static inline uint32
+compat_scan_flags(ScanState *node)
+{
+	return ScanRelIsReadOnly(node) ? SO_HINT_REL_READ_ONLY : SO_NONE;
+}
+#endif
+
+/* Begins a sequential scan of the node's table. */
+static inline TableScanDesc
+compat_begin_scan(ScanState *node, Relation rel, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan(rel, snapshot, 0, NULL, compat_scan_flags(node));
+#else
+	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
+/*
+ * Begins a scan of the node's table for a bitmap.  From 18 on, the executor sets its iterator,
+ * which must be unset.
  */
 static inline TableScanDesc
-compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
+compat_begin_bitmap_scan(ScanState *node, Relation rel, Snapshot snapshot)
 {
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+	TableScanDesc scan = table_beginscan_bm(rel, snapshot, 0, NULL, compat_scan_flags(node));
+
+	memset(&scan->st, 0, sizeof(scan->st));
+	return scan;
+#elif PG_VERSION_NUM >= 180000
 	TableScanDesc scan = table_beginscan_bm(rel, snapshot, 0, NULL);
 
 	memset(&scan->st, 0, sizeof(scan->st));
@@ -425,10 +577,43 @@ compat_begin_index_scan(IndexScanState *node)
 {
 	return index_beginscan(node->ss.ss_currentRelation, node->iss_RelationDesc,
 						   node->ss.ps.state->es_snapshot,
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+						   node->iss_Instrument,
+#elif PG_VERSION_NUM >= 180000
 						   &node->iss_Instrument,
 #endif
-						   node->iss_NumScanKeys, 0);
+						   node->iss_NumScanKeys, 0
+#if PG_VERSION_NUM >= 190000
+						   ,
+						   compat_scan_flags(&node->ss)
+#endif
+	);
+}
+
+/* Prunes a page of a heap scan if that may be useful. */
+static inline void
+compat_prune_page(HeapScanDesc scan, Relation rel, Buffer buffer)
+{
+#if PG_VERSION_NUM >= 190000
+	heap_page_prune_opt(rel, buffer, &scan->rs_vmbuffer,
+						scan->rs_base.rs_flags & SO_HINT_REL_READ_ONLY);
+#else
+	heap_page_prune_opt(rel, buffer);
+#endif
+}
+
+/* Prunes a page of the heap that an index scan reads if that may be useful. */
+static inline void
+compat_prune_index_page(IndexScanDesc scan, Buffer buffer)
+{
+#if PG_VERSION_NUM >= 190000
+	IndexFetchHeapData *fetch = (IndexFetchHeapData *) scan->xs_heapfetch;
+
+	heap_page_prune_opt(scan->heapRelation, buffer, &fetch->xs_vmbuffer,
+						fetch->xs_base.flags & SO_HINT_REL_READ_ONLY);
+#else
+	heap_page_prune_opt(scan->heapRelation, buffer);
+#endif
 }
 
 /* EXPLAIN's counters of a bitmap heap scan. */
@@ -511,6 +696,13 @@ compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNum
 	return true;
 }
 
+/* Begins to read a bitmap that participants of a parallel plan share. */
+static inline void
+compat_bitmap_attach(CompatBitmapIterator *iterator, dsa_area *area, dsa_pointer shared)
+{
+	iterator->shared = tbm_attach_shared_iterate(area, shared);
+}
+
 /* Returns the number of relations in a query. With more than one, EXPLAIN prefixes columns. */
 static inline int
 compat_explain_rtable_size(ExplainState *es)
@@ -578,6 +770,20 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 /* From 17 on, core's sum and avg of intervals have an internal state. */
 #define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
 
+/*
+ * The number of values in the transition value of corr() and the like. Up to 18, it is six sums, as
+ * REGR_F64 has them.  From 19 on, it also says whether all X, and all Y, are equal, which changes how
+ * the sums are added up.
+ */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_REGR_VALUES 8
+#else
+#define COMPAT_REGR_VALUES 6
+#endif
+
+/* From 19 on, core serializes states that consist of 128-bit integers as such, not as numerics. */
+#define COMPAT_POLY_STATES_HAVE_INTEGERS (PG_VERSION_NUM >= 190000)
+
 /* Parameters of ExecutorRun and its hook. Up to 17, execute_once is one of them. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count
@@ -586,6 +792,47 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #define COMPAT_EXECUTOR_RUN_PARAMS \
 	QueryDesc *query, ScanDirection direction, uint64 count, bool once
 #define COMPAT_EXECUTOR_RUN_ARGS query, direction, count, once
+#endif
+
+/* Parameters of planner_hook.  From 19 on, the state of EXPLAIN is one of them. */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_PLANNER_PARAMS \
+	Query *query, const char *query_string, int cursor_options, ParamListInfo params, \
+		ExplainState *es
+#define COMPAT_PLANNER_ARGS query, query_string, cursor_options, params, es
+#else
+#define COMPAT_PLANNER_PARAMS \
+	Query *query, const char *query_string, int cursor_options, ParamListInfo params
+#define COMPAT_PLANNER_ARGS query, query_string, cursor_options, params
+#endif
+
+/* The hook that is called when the planner has read the catalogs for a base relation. */
+#if PG_VERSION_NUM >= 190000
+#define compat_relation_hook build_simple_rel_hook
+#define compat_relation_hook_type build_simple_rel_hook_type
+#define COMPAT_RELATION_PARAMS PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define COMPAT_RELATION_ARGS root, rel, rte
+#else
+#define compat_relation_hook get_relation_info_hook
+#define compat_relation_hook_type get_relation_info_hook_type
+#define COMPAT_RELATION_PARAMS PlannerInfo *root, Oid relation, bool inhparent, RelOptInfo *rel
+#define COMPAT_RELATION_ARGS root, relation, inhparent, rel
+#endif
+
+/* The path that removes equal adjacent rows.  Up to 18, UniquePath is another one. */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_UNIQUE_PATH_TAG T_UniquePath
+typedef UniquePath CompatUniquePath;
+#else
+#define COMPAT_UNIQUE_PATH_TAG T_UpperUniquePath
+typedef UpperUniquePath CompatUniquePath;
+#endif
+
+/* SIG_DFL for pqsignal(). */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_SIG_DFL PG_SIG_DFL
+#else
+#define COMPAT_SIG_DFL SIG_DFL
 #endif
 
 #endif /* GPUAGG_COMPAT_H */

@@ -98,7 +98,7 @@ init_table(void *memory)
 	SharedStats *made = memory;
 
 	memset(made, 0, sizeof(*made));
-	LWLockInitialize(&made->lock, LWLockNewTrancheId());
+	LWLockInitialize(&made->lock, compat_new_tranche("gpuagg stats"));
 	made->since = GetCurrentTimestamp();
 }
 
@@ -124,7 +124,7 @@ start_memory(void)
 	if (!found)
 		init_table(shared);
 	LWLockRelease(AddinShmemInitLock);
-	LWLockRegisterTranche(shared->lock.tranche, "gpuagg stats");
+	compat_register_tranche(shared->lock.tranche, "gpuagg stats");
 }
 
 void
@@ -147,7 +147,7 @@ ensure_table(void)
 		shared =
 			compat_named_segment(build_id_append("gpuagg stats"), sizeof(SharedStats), init_table);
 		if (shared)
-			LWLockRegisterTranche(shared->lock.tranche, "gpuagg stats");
+			compat_register_tranche(shared->lock.tranche, "gpuagg stats");
 	}
 	return shared != NULL;
 }

@@ -10,6 +10,7 @@
 #include "utils/tuplesort.h"
 
 #include "columns/column_value.h"
+#include "common/compat.h"
 #include "composite/row_sort.h"
 
 struct RowSort
@@ -62,6 +63,7 @@ row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols, int
 	for (int c = 0; c < ncols; c++)
 		TupleDescInitEntry(sort->desc, c + 1, "value", spec->cols[cols[c]].typid,
 						   spec->cols[cols[c]].typmod, 0);
+	compat_finalize_tuple_desc(sort->desc);
 	sort->in = MakeSingleTupleTableSlot(sort->desc, &TTSOpsVirtual);
 	sort->out = MakeSingleTupleTableSlot(sort->desc, &TTSOpsMinimalTuple);
 	return sort;

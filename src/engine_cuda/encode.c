@@ -59,7 +59,7 @@ hash_sought(const Encoder *enc)
 #define SH_EQUAL(table, code, key) equals_sought((table)->private_data, code)
 #define SH_STORE_HASH
 #define SH_GET_HASH(table, entry) (entry)->hash
-#define SH_SCOPE static inline pg_attribute_unused()
+#define SH_SCOPE pg_attribute_unused() static inline
 #define SH_DECLARE
 #define SH_DEFINE
 #include "lib/simplehash.h"

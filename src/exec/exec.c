@@ -18,6 +18,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
+#include "common/compat.h"
 #include "common/progress.h"
 #include "exec/exec.h"
 #include "exec/group_filter.h"
@@ -440,7 +441,7 @@ run_step(GpuAggState *state)
 				fall_back(state);
 				return true;
 			}
-			/* FALLTHROUGH */
+			compat_fallthrough;
 		case SCAN_READ:
 			read_batch(state);
 			return true;

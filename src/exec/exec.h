@@ -141,6 +141,8 @@ extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void
  * ShutdownCustomScan: adds this process's statistics to the totals, and releases the shared memory.
  */
 extern void parallel_shutdown(CustomScanState *node);
+/* Returns what the participants share about the feed; NULL without other participants. */
+extern FeedShared *parallel_feed(const GpuAggState *state);
 /* Attaches this process before its first row; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
 /*

@@ -12,6 +12,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
 
+#include "common/compat.h"
 #include "composite/composite.h"
 #include "exec/exec.h"
 #include "settings.h"
@@ -238,7 +239,7 @@ forget_counts(PlanState *node, void *context)
 {
 	check_stack_depth();
 	if (node->instrument)
-		InstrInit(node->instrument, node->instrument->need_timer ? INSTRUMENT_TIMER : 0);
+		compat_reset_instrumentation(node->instrument);
 	return planstate_tree_walker(node, forget_counts, context);
 }
 

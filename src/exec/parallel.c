@@ -113,11 +113,25 @@ count_exchanges(const CustomScanState *node)
 	return n;
 }
 
+FeedShared *
+parallel_feed(const GpuAggState *state)
+{
+	GpuAggShared *shared = state->shared;
+
+	return shared ?
+		(FeedShared *) ((char *) parallel_rows(shared) +
+						MAXALIGN(shared_rows_size(shared->most, count_exchanges(&state->css)))) :
+		NULL;
+}
+
 Size
 parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
-	return parallel_exports_size(pcxt->nworkers + 1) +
-		shared_rows_size(pcxt->nworkers + 1, count_exchanges(node));
+	int participants = pcxt->nworkers + 1;
+
+	return parallel_exports_size(participants) +
+		MAXALIGN(shared_rows_size(participants, count_exchanges(node))) +
+		feed_shared_size(((GpuAggState *) node)->child);
 }
 
 /* Sets counters and totals to those of a scan that has not begun. */
@@ -181,6 +195,8 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
+	feed_shared_init(parallel_feed(state), state->child, exec_tuples_reason(state) == NULL,
+					 state->plan->read_once);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -201,6 +217,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	SharedFileSetDeleteAll(&shared->fileset);
 	shared_rows_unmap(&((GpuAggState *) node)->mapped);
 	shared_rows_clear(parallel_rows(shared));
+	feed_shared_reset(parallel_feed((GpuAggState *) node), area);
 	reset_counters(shared);
 	shared->support = exec_slot_support((GpuAggState *) node);
 }

@@ -58,7 +58,7 @@ struct GpuAggShared
 	int reported; /* participants whose statistics are in the totals */
 	EngineStats totals;
 	FeedStats feed_totals;
-	int most; /* capacity of `exports`; the SharedRows follow it */
+	int most; /* capacity of `exports`; the SharedRows and the FeedShared follow it */
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 

@@ -41,6 +41,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
+#include "common/compat.h"
 #include "expr/expr_internal.h"
 #include "operators/cpu_hash.h"
 
@@ -564,7 +565,7 @@ is_slow(Node *node)
 		case T_FuncExpr:
 			if (expr_is_rounding(((FuncExpr *) node)->funcid, ((FuncExpr *) node)->args))
 				return false;
-			/* fall through */
+			compat_fallthrough;
 		case T_ScalarArrayOpExpr:
 			return check_functions_in_node(node, is_slow_function, NULL);
 		default:

@@ -16,8 +16,10 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "common/compat.h"
 #include "common/progress.h"
 #include "feed/heap.h"
+#include "feed/heap_shared.h"
 
 /*
  * The compiled expressions of so many tables are kept for rescans.  Those of further tables are
@@ -57,6 +59,10 @@ close_table(HeapFeed *feed)
 static bool
 must_be_executed(const HeapFeed *feed, PlanState *node)
 {
+	const SharedBitmap *shared = heap_shared_bitmap(feed->base.shared, node);
+
+	if (shared)
+		return !shared->by_pages;
 	return feed->executes_child ||
 		(feed->append && heap_subplan_unsupported_reason(node, feed->volatile_query));
 }
@@ -338,7 +344,7 @@ fill_batch(HeapFeed *feed)
 {
 	Batch *batch = &feed->batch;
 	/* the executor counts the rows of nodes that it runs */
-	Instrumentation *instrument = feed->executes_child ? NULL : feed->child->instrument;
+	CompatInstrumentation *instrument = feed->executes_child ? NULL : feed->child->instrument;
 	uint64 most = Min((uint64) batch->capacity, feed->left);
 
 	/* Rescanning a node ends its cycle of instrumentation, so this comes before InstrStartNode. */
@@ -379,7 +385,7 @@ static bool
 fill_limited(HeapFeed *feed)
 {
 	LimitState *limit = feed->limit;
-	Instrumentation *instrument = limit->ps.instrument;
+	CompatInstrumentation *instrument = limit->ps.instrument;
 	bool any;
 
 	if (limit->ps.chgParam != NULL)

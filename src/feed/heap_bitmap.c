@@ -10,7 +10,7 @@
  * such a condition. heap_unsupported.c says why that changes nothing.
  *
  * Participants of a parallel scan share a bitmap as in core: the first one reads the indexes while
- * the others wait, and each participant takes one page after another.
+ * the others wait, and each participant takes one page after another (heap_shared.h).
  */
 #include "postgres.h"
 
@@ -18,14 +18,13 @@
 #include "executor/executor.h"
 #include "nodes/tidbitmap.h"
 #include "storage/bufmgr.h"
-#include "storage/condition_variable.h"
-#include "storage/spin.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
 #include "utils/wait_event.h"
 
 #include "common/compat.h"
 #include "feed/heap_bitmap.h"
+#include "feed/heap_shared.h"
 
 /* Most pages that are prefetched. */
 #define MOST_AHEAD 32
@@ -41,9 +40,10 @@ typedef struct BitmapPage
 struct HeapBitmap
 {
 	BitmapHeapScanState *node;
-	int ahead;      /* pages to prefetch */
-	bool begun;     /* the indexes have been read */
-	TIDBitmap *tbm; /* NULL: another participant has it */
+	SharedBitmap *shared; /* NULL: this process alone reads the bitmap */
+	int ahead;            /* pages to prefetch */
+	bool begun;           /* the indexes have been read */
+	TIDBitmap *tbm;       /* NULL: another participant has it */
 	CompatBitmapIterator iterator;
 	bool ended; /* the iterator has ended */
 	int first;  /* queue: the next page is pages[first] */
@@ -72,12 +72,13 @@ heap_is_index_qual(const ScanState *node, const Expr *qual)
 }
 
 HeapBitmap *
-heap_bitmap_create(BitmapHeapScanState *node)
+heap_bitmap_create(BitmapHeapScanState *node, SharedBitmap *shared)
 {
 	HeapBitmap *bitmap = palloc0(sizeof(HeapBitmap));
 	int most = get_tablespace_io_concurrency(node->ss.ss_currentRelation->rd_rel->reltablespace);
 
 	bitmap->node = node;
+	bitmap->shared = shared;
 	bitmap->ahead = Min(most, MOST_AHEAD);
 	return bitmap;
 }
@@ -92,44 +93,51 @@ read_indexes(HeapBitmap *bitmap)
 }
 
 /*
- * Returns true if this participant has to make the bitmap. Otherwise waits until another one
- * has made it, and returns false.
+ * Returns whether this participant makes the bitmap, and must then publish it.  If not, waits until
+ * it is published.
  */
 static bool
-makes_bitmap(ParallelBitmapHeapState *shared)
+claim_shared(SharedBitmap *shared)
 {
-	SharedBitmapState state;
+	SharedBitmapPhase phase;
 
 	for (;;)
 	{
 		SpinLockAcquire(&shared->mutex);
-		state = shared->state;
-		if (state == BM_INITIAL)
-			shared->state = BM_INPROGRESS;
+		phase = shared->phase;
+		if (phase == SHARED_BITMAP_INITIAL)
+			shared->phase = SHARED_BITMAP_READING;
 		SpinLockRelease(&shared->mutex);
-		if (state != BM_INPROGRESS)
+		if (phase != SHARED_BITMAP_READING)
 			break;
-		ConditionVariableSleep(&shared->cv, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
+		ConditionVariableSleep(&shared->published, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
 	}
 	ConditionVariableCancelSleep();
-	return state == BM_INITIAL;
+	return phase == SHARED_BITMAP_INITIAL;
+}
+
+/* Gives the bitmap to all participants. */
+static void
+publish_shared(SharedBitmap *shared, TIDBitmap *bitmap)
+{
+	shared->iterator = tbm_prepare_shared_iterate(bitmap);
+	SpinLockAcquire(&shared->mutex);
+	shared->phase = SHARED_BITMAP_PUBLISHED;
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->published);
 }
 
 /* Begins to read the bitmap that all participants share. */
 static void
-begin_shared(HeapBitmap *bitmap, ParallelBitmapHeapState *shared)
+begin_shared(HeapBitmap *bitmap)
 {
-	if (makes_bitmap(shared))
+	if (claim_shared(bitmap->shared))
 	{
 		read_indexes(bitmap);
-		shared->tbmiterator = tbm_prepare_shared_iterate(bitmap->tbm);
-		SpinLockAcquire(&shared->mutex);
-		shared->state = BM_FINISHED;
-		SpinLockRelease(&shared->mutex);
-		ConditionVariableBroadcast(&shared->cv);
+		publish_shared(bitmap->shared, bitmap->tbm);
 	}
-	bitmap->iterator.shared =
-		tbm_attach_shared_iterate(bitmap->node->ss.ps.state->es_query_dsa, shared->tbmiterator);
+	compat_bitmap_attach(&bitmap->iterator, bitmap->node->ss.ps.state->es_query_dsa,
+						 bitmap->shared->iterator);
 }
 
 /*
@@ -142,8 +150,8 @@ begin_bitmap(HeapBitmap *bitmap)
 	MemoryContext old = MemoryContextSwitchTo(bitmap->node->ss.ps.state->es_query_cxt);
 
 	bitmap->tbm = NULL;
-	if (bitmap->node->pstate)
-		begin_shared(bitmap, bitmap->node->pstate);
+	if (bitmap->shared)
+		begin_shared(bitmap);
 	else
 	{
 		read_indexes(bitmap);

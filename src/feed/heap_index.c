@@ -202,7 +202,7 @@ heap_index_take(HeapIndex *index, Buffer buffer, OffsetNumber *wanted, int *n, b
 	int nnamed = 0;
 
 	Assert(index->held);
-	heap_page_prune_opt(scan->heapRelation, buffer);
+	compat_prune_index_page(scan, buffer);
 	/*
 	 * As in index_fetch_heap(): what is dead on a standby may be visible to snapshots of the
 	 * primary.

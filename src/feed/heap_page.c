@@ -30,6 +30,7 @@
 #include "feed/heap_bitmap.h"
 #include "feed/heap_index.h"
 #include "feed/heap_page.h"
+#include "feed/heap_shared.h"
 
 /*
  * Creates the heap scan descriptor for an index scan, whose node has none: only the fields that
@@ -47,14 +48,15 @@ describe_scan(HeapScan *scan)
 }
 
 HeapScan *
-heap_scan_create(ScanState *node, bool may_end_early)
+heap_scan_create(ScanState *node, bool may_end_early, FeedShared *shared)
 {
 	HeapScan *scan = palloc0(sizeof(HeapScan));
 
 	scan->node = node;
 	scan->rel = node->ss_currentRelation;
 	if (IsA(node, BitmapHeapScanState))
-		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node);
+		scan->bitmap =
+			heap_bitmap_create((BitmapHeapScanState *) node, heap_shared_bitmap(shared, &node->ps));
 	if (IsA(node, IndexScanState))
 	{
 		scan->index = heap_index_create((IndexScanState *) node, may_end_early);
@@ -86,8 +88,8 @@ heap_scan_begin(HeapScan *scan)
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
 		node->ss_currentScanDesc = scan->bitmap ?
-			compat_begin_bitmap_scan(scan->rel, estate->es_snapshot) :
-			table_beginscan(scan->rel, estate->es_snapshot, 0, NULL);
+			compat_begin_bitmap_scan(node, scan->rel, estate->es_snapshot) :
+			compat_begin_scan(node, scan->rel, estate->es_snapshot);
 		MemoryContextSwitchTo(old);
 	}
 	scan->scan = (HeapScanDesc) node->ss_currentScanDesc;
@@ -129,8 +131,7 @@ next_block(HeapScan *scan)
 		ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) desc->rs_base.rs_parallel;
 
 		if (!scan->started)
-			table_block_parallelscan_startblock_init(scan->rel, desc->rs_parallelworkerdata,
-													 shared);
+			compat_parallel_scan_start(scan->rel, desc->rs_parallelworkerdata, shared);
 		scan->started = true;
 		return table_block_parallelscan_nextpage(scan->rel, desc->rs_parallelworkerdata, shared);
 	}
@@ -157,9 +158,7 @@ next_block(HeapScan *scan)
 static bool
 is_most_used(Buffer buffer)
 {
-	uint32 state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
-
-	return BUF_STATE_GET_USAGECOUNT(state) == BM_MAX_USAGE_COUNT;
+	return compat_usage_count(buffer) == BM_MAX_USAGE_COUNT;
 }
 
 /*
@@ -481,7 +480,7 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 	}
 	open_ahead(scan);
 	if (scan->index == NULL)
-		heap_page_prune_opt(scan->rel, page->buffer);
+		compat_prune_page(scan->scan, scan->rel, page->buffer);
 	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
 	compat_test_old_snapshot(scan->scan->rs_base.rs_snapshot, scan->rel, (Page) page->start);
 	collect_tuples(scan, page);

@@ -537,7 +537,7 @@ count_blocks(const FeedResident *resident)
 
 /* Counts rows in the instrumentation of a plan node that is not executed. */
 static void
-count_rows(Instrumentation *instrument, uint64 nrows)
+count_rows(CompatInstrumentation *instrument, uint64 nrows)
 {
 	if (instrument == NULL)
 		return;

@@ -11,6 +11,7 @@
 #include "executor/executor.h"
 #include "utils/rel.h"
 
+#include "common/compat.h"
 #include "common/progress.h"
 #include "feed/heap.h"
 
@@ -162,7 +163,7 @@ static void
 add_page(HeapFeed *feed, HeapTable *table)
 {
 	Batch *batch = &feed->batch;
-	Instrumentation *instrument = feed->append ? table->node->instrument : NULL;
+	CompatInstrumentation *instrument = feed->append ? table->node->instrument : NULL;
 	int before = batch->nrows;
 
 	if (instrument)

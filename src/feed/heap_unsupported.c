@@ -15,6 +15,7 @@
 #include "utils/snapmgr.h"
 
 #include "analysis/analysis.h"
+#include "common/compat.h"
 #include "feed/heap.h"
 
 /*

@@ -109,6 +109,7 @@ begin_tuplesort(OrderedFeed *feed)
 		for (int c = 0; c < ncodes; c++)
 			TupleDescInitEntry(feed->desc, c + 1, "code", INT8OID, -1, 0);
 		TupleDescInitEntry(feed->desc, ncodes + 1, "row", BYTEAOID, -1, 0);
+		compat_finalize_tuple_desc(feed->desc);
 		feed->slot = MakeSingleTupleTableSlot(feed->desc, &TTSOpsVirtual);
 		feed->sorted = MakeSingleTupleTableSlot(feed->desc, &TTSOpsMinimalTuple);
 	}

@@ -65,6 +65,7 @@ begin_shared_sort(ValueStore *store)
 	store->desc = CreateTemplateTupleDesc(2);
 	TupleDescInitEntry(store->desc, 1, "group", INT8OID, -1, 0);
 	TupleDescInitEntry(store->desc, 2, "value", store->col.typid, store->col.typmod, 0);
+	compat_finalize_tuple_desc(store->desc);
 	store->sort_in = MakeSingleTupleTableSlot(store->desc, &TTSOpsVirtual);
 	store->sort_out = MakeSingleTupleTableSlot(store->desc, &TTSOpsMinimalTuple);
 	store->shared_sort = tuplesort_begin_heap(store->desc, 2, atts, ops, collations, nulls_first,

@@ -286,14 +286,14 @@ values_wrap(const ValueStore *store, char *to, Datum value)
 
 	memset(to, 0, WRAPPER_BYTES);
 	SET_VARSIZE(to, WRAPPER_BYTES + len);
-	memcpy(to + WRAPPER_BYTES, store->col.typbyval ? (char *) &value : DatumGetPointer(value), len);
+	memcpy(to + WRAPPER_BYTES, store->col.typbyval ? (void *) &value : DatumGetPointer(value), len);
 	return PointerGetDatum(to);
 }
 
 Datum
 values_unwrap(const ValueStore *store, Datum wrapped)
 {
-	const char *data = DatumGetPointer(wrapped) + WRAPPER_BYTES;
+	const char *data = (const char *) DatumGetPointer(wrapped) + WRAPPER_BYTES;
 	Datum value;
 
 	if (!store->wraps)

@@ -431,7 +431,7 @@ unmark_walker(Node *node, void *context)
  * the query with `statement` set accordingly.
  */
 static PlannedStmt *
-plan_for_citus(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_for_citus(COMPAT_PLANNER_PARAMS)
 {
 	Statement outer = statement;
 	Statement inner = {false, false, false};
@@ -458,8 +458,7 @@ plan_for_citus(Query *query, const char *query_string, int cursor_options, Param
 	statement = inner;
 	PG_TRY();
 	{
-		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
-																			cursor_options, params);
+		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(COMPAT_PLANNER_ARGS);
 	}
 	PG_FINALLY();
 	{

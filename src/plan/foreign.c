@@ -39,7 +39,6 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/plancat.h"
 #include "optimizer/tlist.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -50,10 +49,11 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/alike.h"
 #include "aggregates/partial_call.h"
+#include "common/compat.h"
 #include "plan/group_query.h"
 #include "settings.h"
 
-static get_relation_info_hook_type prev_get_relation_info_hook;
+static compat_relation_hook_type prev_relation_hook;
 
 /* ---- what is shipped --------------------------------------------------- */
 
@@ -559,10 +559,10 @@ is_postgres_fdw(Oid serverid)
  * FdwRoutine.  Joins and groupings of the relation share that copy.
  */
 static void
-relation_info(PlannerInfo *root, Oid relation, bool inhparent, RelOptInfo *rel)
+relation_info(COMPAT_RELATION_PARAMS)
 {
-	if (prev_get_relation_info_hook)
-		prev_get_relation_info_hook(root, relation, inhparent, rel);
+	if (prev_relation_hook)
+		prev_relation_hook(COMPAT_RELATION_ARGS);
 	if (!gpuagg_enabled || !gpuagg_foreign_partial || gpuagg_require == GPUAGG_FORBID ||
 		!enable_partitionwise_aggregate || !root->parse->hasAggs ||
 		rel->reloptkind != RELOPT_OTHER_MEMBER_REL || rel->fdwroutine == NULL ||
@@ -575,6 +575,6 @@ relation_info(PlannerInfo *root, Oid relation, bool inhparent, RelOptInfo *rel)
 void
 foreign_install_hook(void)
 {
-	prev_get_relation_info_hook = get_relation_info_hook;
-	get_relation_info_hook = relation_info;
+	prev_relation_hook = compat_relation_hook;
+	compat_relation_hook = relation_info;
 }

@@ -488,8 +488,8 @@ core_is_parallel(const RelOptInfo *rel)
 			case T_IncrementalSortPath:
 				best = ((SortPath *) best)->subpath;
 				break;
-			case T_UpperUniquePath:
-				best = ((UpperUniquePath *) best)->subpath;
+			case COMPAT_UNIQUE_PATH_TAG:
+				best = ((CompatUniquePath *) best)->subpath;
 				break;
 			case T_ProjectionPath:
 				best = ((ProjectionPath *) best)->subpath;

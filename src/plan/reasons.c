@@ -166,7 +166,7 @@ record_candidates(int64 query_id)
  * recursively if planning a query evaluates a function that plans another one.
  */
 static PlannedStmt *
-plan_and_record(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_and_record(COMPAT_PLANNER_PARAMS)
 {
 	List *outer = candidates;
 	double outer_rows = chosen_rows;
@@ -179,8 +179,7 @@ plan_and_record(Query *query, const char *query_string, int cursor_options, Para
 		reasons = NULL;
 	PG_TRY();
 	{
-		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
-																			cursor_options, params);
+		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(COMPAT_PLANNER_ARGS);
 		/*
 		 * Citus plans a distributed query once more as if its tables were local: that plan is not
 		 * used

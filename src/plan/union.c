@@ -24,6 +24,7 @@
 #include "optimizer/planner.h"
 #include "rewrite/rewriteManip.h"
 
+#include "common/compat.h"
 #include "plan/citus.h"
 #include "plan/group_query.h"
 #include "plan/reasons.h"
@@ -364,13 +365,12 @@ rewrite_walker(Node *node, void *context)
 
 /* The planner hook: rewrites the UNIONs of a query before it is planned. */
 static PlannedStmt *
-plan_union(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_union(COMPAT_PLANNER_PARAMS)
 {
 	/* Citus distributes the UNIONs of its tables itself */
 	if (is_enabled() && !citus_distributes())
 		rewrite_walker((Node *) query, NULL);
-	return (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
-																	  cursor_options, params);
+	return (prev_planner_hook ? prev_planner_hook : standard_planner)(COMPAT_PLANNER_ARGS);
 }
 
 void

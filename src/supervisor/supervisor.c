@@ -632,7 +632,7 @@ gpuagg_supervisor_main(Datum arg)
 {
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	pqsignal(SIGCHLD, SIG_DFL);
+	pqsignal(SIGCHLD, COMPAT_SIG_DFL);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	pgstat_report_appname("gpuagg supervisor");

@@ -23,7 +23,9 @@ CREATE SCHEMA elsewhere;
 ALTER EXTENSION gpuagg SET SCHEMA elsewhere;
 SELECT k, elsewhere.gpu_sum(i), elsewhere.gpu_histogram(i, 0, 300, 3) FROM t GROUP BY k ORDER BY k;
 SELECT count(*) > 30 FROM elsewhere.gpuagg_operators;
+\set VERBOSITY sqlstate
 SELECT gpu_sum(i) FROM t;
+\set VERBOSITY default
 SET search_path = elsewhere, public;
 SELECT public.total();
 RESET search_path;
@@ -37,7 +39,9 @@ DROP VIEW sums;
 
 -- drop and create: the new functions are used immediately
 DROP EXTENSION gpuagg;
+\set VERBOSITY sqlstate
 SELECT public.total();
+\set VERBOSITY default
 -- also with settings that require an engine and replace core's aggregates: core runs the queries of its script
 SET gpuagg.engine = 'cuda';
 SET gpuagg.require = 'require';

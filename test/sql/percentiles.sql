@@ -97,6 +97,8 @@ SELECT gpu_approx_percentile(x, '{0.1,NaN}'::float8[]) FROM generate_series(1, 3
 SELECT gpu_approx_percentile(x, '{{0.1}}'::float8[]) FROM generate_series(1, 3) x;
 SELECT gpu_approx_percentile(x, x / 10.0) FROM generate_series(1, 3) x;
 SELECT gpu_approx_percentile(x, ARRAY[x / 10.0]::float8[]) FROM generate_series(1, 3) x;
+\set VERBOSITY sqlstate
 SELECT gpu_median(x) FROM (VALUES (date '2020-01-01')) v(x);
+\set VERBOSITY default
 
 DROP TABLE q, queries, hard, orders, answers, shuffled, sketches;
