@@ -383,7 +383,7 @@ exec_open_feed(GpuAggState *state)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
-	FeedShared *shared = parallel_feed(state);
+	FeedShared *shared = state->feed_shared;
 	bool pages = shared ? feed_shared_pages(shared) : exec_tuples_reason(state) == NULL;
 	Feed *feed;
 	int n = 0;

@@ -113,15 +113,12 @@ count_exchanges(const CustomScanState *node)
 	return n;
 }
 
-FeedShared *
-parallel_feed(const GpuAggState *state)
+/* Returns what the participants share about the feed; it follows the SharedRows. */
+static FeedShared *
+find_feed_shared(const CustomScanState *node, GpuAggShared *shared)
 {
-	GpuAggShared *shared = state->shared;
-
-	return shared ?
-		(FeedShared *) ((char *) parallel_rows(shared) +
-						MAXALIGN(shared_rows_size(shared->most, count_exchanges(&state->css)))) :
-		NULL;
+	return (FeedShared *) ((char *) parallel_rows(shared) +
+						   MAXALIGN(shared_rows_size(shared->most, count_exchanges(node))));
 }
 
 Size
@@ -195,7 +192,8 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
-	feed_shared_init(parallel_feed(state), state->child, exec_tuples_reason(state) == NULL,
+	state->feed_shared = find_feed_shared(node, shared);
+	feed_shared_init(state->feed_shared, state->child, exec_tuples_reason(state) == NULL,
 					 state->plan->read_once);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
@@ -217,7 +215,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	SharedFileSetDeleteAll(&shared->fileset);
 	shared_rows_unmap(&((GpuAggState *) node)->mapped);
 	shared_rows_clear(parallel_rows(shared));
-	feed_shared_reset(parallel_feed((GpuAggState *) node), area);
+	feed_shared_reset(find_feed_shared(node, shared), area);
 	reset_counters(shared);
 	shared->support = exec_slot_support((GpuAggState *) node);
 }
@@ -231,6 +229,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
 	shared_rows_attach(parallel_rows(shared), dsm_find_mapping(shared->segment));
 	state->shared = shared;
+	state->feed_shared = find_feed_shared(node, shared);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -755,5 +754,6 @@ parallel_shutdown(CustomScanState *node)
 	SpinLockRelease(&shared->mutex);
 	state->have_stats = state->uncounted = state->participants > 0;
 	state->shared = NULL;
+	state->feed_shared = NULL;
 	state->agreed = NULL;
 }
