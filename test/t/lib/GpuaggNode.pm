@@ -209,7 +209,13 @@ sub kill_server
 	return $pid;
 }
 
-sub wait_until_ready { return $_[0]->wait_for_device('state', 'ready') }
+# Waits for a ready server. The end of the previous one may not have been noticed yet, but then its socket is closed.
+sub wait_until_ready
+{
+	my ($self) = @_;
+
+	return wait_until(sub { $self->device('state') eq 'ready' && $self->server_pid != 0 });
+}
 
 sub fault_file { return $_[0]->data_dir . '/gpuagg.fault' }
 
