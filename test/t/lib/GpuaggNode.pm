@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use parent 'PostgreSQL::Test::Cluster';
 use Exporter 'import';
+use File::Temp ();
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -43,6 +44,9 @@ sub start_new
 	# would then not cache these pages.
 	push @initdb, grep { `initdb --help` =~ /$_/ } '--no-data-checksums';
 	$node->init(extra => \@initdb, @{ $options{init} // [] });
+	# The folder of temporary files may be in memory (pg_memory_folder in test/pg.sh).
+	symlink(File::Temp::tempdir('gpuagg.XXXXXX', DIR => $ENV{TEMPORARY}, CLEANUP => 1), $node->data_dir . '/base/pgsql_tmp')
+	  if $ENV{TEMPORARY};
 	$node->append_conf('postgresql.conf', <<CONF);
 shared_preload_libraries = 'gpuagg'
 fsync = off
