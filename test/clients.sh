@@ -36,10 +36,10 @@ jar=${JDBC_JAR:-/usr/share/java/postgresql.jar}
 python=$(command -v /usr/bin/python3 || command -v python3)
 read -ra clients <<<"${*:-${CLIENTS:-psycopg2 psycopg pg jdbc odbc r}}"
 
-# how a client is started, its package, and its modes
+# how a client is started, and its modes; JDBC's program is compiled below
 declare -A start=(
 	[psycopg2]="$python $top/test/clients/psycopg2_client.py" [psycopg]="$python $top/test/clients/psycopg_client.py"
-	[pg]="node $top/test/clients/pg_client.js" [jdbc]="java -cp $jar $top/test/clients/JdbcClient.java"
+	[pg]="node $top/test/clients/pg_client.js" [jdbc]=java
 	[odbc]="$python $top/test/clients/odbc_client.py" [r]="Rscript $top/test/clients/r_client.R")
 declare -A modes=(
 	[psycopg2]="plain cursors portals cancel timeout local" [psycopg]="plain binary prepared cursors stream pipeline portals cancel timeout update local"
@@ -78,6 +78,10 @@ finish() {
 	rm -rf "$work"
 }
 trap finish EXIT
+if [[ " ${installed[*]} " == *" jdbc "* ]]; then
+	javac -d "$work" -cp "$jar" "$top/test/clients/JdbcClient.java" || exit 1
+	start[jdbc]="java -XX:TieredStopAtLevel=1 -cp $jar:$work JdbcClient"
+fi
 
 # JDBC has no Unix sockets, so the cluster also listens on a port of the loopback address.
 for _ in 1 2 3 4 5; do

@@ -172,19 +172,21 @@ pg_crashes() {
 	done
 }
 
-# Queries that spill write many small files. In memory such queries take a third of the time, so the folder of temporary files
-# is there if there is enough memory.
-pg_temp_files() {
+# Queries that spill write many small files. In memory such queries take a third of the time. Makes a folder for temporary files
+# in memory and prints its name; nothing if there is not enough memory.
+pg_memory_folder() {
 	local free folder
 
 	free=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)
 	((${free:-0} >= 2000000)) || return 0
 	folder=$(mktemp -d /dev/shm/gpuagg.XXXXXX) || return 0
 	[[ $(id -u) == 0 ]] && chown nobody:nogroup "$folder"
-	ln -s "$folder" "$pg_root/data/base/pgsql_tmp"
+	echo "$folder"
 }
 
 pg_start() {
+	local temporary
+
 	pg_root=$(mktemp -d "$pg_tmp/gpuagg.XXXXXX")
 	chmod 755 "$pg_root"
 	mkdir "$pg_root/data" "$pg_root/sock"
@@ -194,7 +196,8 @@ pg_start() {
 	# shellcheck disable=SC2046
 	(cd "$pg_root" && as_pg initdb -D "$pg_root/data" -A trust -U postgres --no-locale -E UTF8 --no-sync \
 		$(as_pg initdb --help | grep -o -e --no-data-checksums) >/dev/null) || return 1
-	pg_temp_files
+	temporary=$(pg_memory_folder)
+	[[ -z $temporary ]] || ln -s "$temporary" "$pg_root/data/base/pgsql_tmp"
 	{
 		printf '%s\n' "unix_socket_directories='$pg_root/sock'" "listen_addresses=''" "fsync=off" "max_wal_size=4GB"
 		printf '%s\n' "$@"

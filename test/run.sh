@@ -331,10 +331,11 @@ tap_cause() {
 }
 
 part_tap() {
-	local work perl t tests status server
+	local work perl t tests status server temporary
 
 	tests=$(tests_of tap)
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
+	temporary=$(pg_memory_folder)
 	perl=$pg_libdir/pgxs/src/test/perl
 	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub interrupt-probe >/dev/null ||
 		fail "tap/server-stub, tap/interrupt-probe (do not build)"
@@ -358,7 +359,7 @@ part_tap() {
 			# releases before 16 read the folders' names from TESTDIR
 			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
 				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" perl "$t.pl" >"$results/tap-$t.log" 2>&1
+				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" TEMPORARY="$temporary" perl "$t.pl" >"$results/tap-$t.log" 2>&1
 			echo $? >"$results/tap-$t.status"
 		) &
 	done
@@ -375,7 +376,7 @@ part_tap() {
 			tap_cause "$work" "$t"
 		fi
 	done
-	rm -rf "$work"
+	rm -rf "$work" "$temporary"
 }
 
 part_diff() {

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-$ENV{GPUAGG_STUB_IDLE} = 3;
+$ENV{GPUAGG_STUB_IDLE} = 10;
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 max_connections = 100
 gpuagg.require = 'require'
@@ -247,7 +247,7 @@ foreach my $from ('', ' 2')
 	kill 'STOP', $supervisor;
 	$pid = $node->server_pid;
 	kill 'KILL', $pid;
-	usleep(100_000);
+	wait_until(sub { $node->server_pid == 0 });
 	foreach my $plan ('', $parallel)
 	{
 		$node->psql('postgres', "SET client_min_messages = 'debug1';\n$plan\n$query;", stdout => \$out, stderr => \$err);

@@ -11,8 +11,18 @@ use Test::More;
 my $probe = "$ENV{TOP}/build/test/interrupt_probe.so";
 plan skip_all => 'build/test/interrupt_probe.so is not built' if !-e $probe;
 
-# Milliseconds. The code aims at about 100; a slow machine needs longer for the same steps.
+# Milliseconds. The code aims at about 100. A slow machine needs longer for the same steps, so the limit grows with the processor time
+# of a loop that usually takes less than 100 ms.
 my $limit = 300;
+{
+	my $since = cpu_milliseconds($$);
+	my $sum = 0;
+
+	$sum += $_ foreach 1 .. 6_000_000;
+	my $loop = cpu_milliseconds($$) - $since;
+	$limit *= $loop / 100 if $loop > 100;
+	note("the loop took $loop ms, so the limit is $limit ms");
+}
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 gpuagg.require = 'require'
@@ -33,10 +43,10 @@ SQL
 
 my $file = $node->data_dir . '/interrupts';
 
-# Executes a query, and tests that no time between two checks for interrupts exceeds the limit.
-sub check_interrupts
+# Executes a query. Returns psql's exit status and errors, the longest time between two checks for interrupts, and the probe's report.
+sub probe_query
 {
-	my ($name, $query, $settings) = @_;
+	my ($query, $settings) = @_;
 	my ($result, $out, $err) = $node->psql('postgres', <<SQL);
 LOAD '$probe';
 SET work_mem = '4MB';
@@ -51,8 +61,23 @@ SQL
 	my ($longest) = sort { $b <=> $a } $report =~ /^(\d+) ms$/mg;
 
 	unlink $file;
+	return ($result, $err, $longest // 0, $report);
+}
+
+# Tests that no time between two checks for interrupts exceeds the limit. Processor time grows if other processes use the same caches
+# or core. So a query that exceeds the limit is executed again; one that does not check for interrupts always exceeds it.
+sub check_interrupts
+{
+	my ($name, $query, $settings) = @_;
+	my ($result, $err, $longest, $report);
+
+	for (1 .. 3)
+	{
+		($result, $err, $longest, $report) = probe_query($query, $settings);
+		last if $result != 0 || $longest < $limit;
+	}
 	is($result, 0, "$name: the query succeeds") or diag($err);
-	cmp_ok($longest // 0, '<', $limit, "$name: it checks for interrupts often, in ms") or diag($report);
+	cmp_ok($longest, '<', $limit, "$name: it checks for interrupts often, in ms") or diag($report);
 	return;
 }
 

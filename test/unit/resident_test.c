@@ -118,13 +118,13 @@ check_test_query(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 /* ---- tests ---- */
 
 /*
- * Empties the store, and waits for the end of sessions and their memory. Returns false after 5000
- * polls.
+ * Empties the store, and waits for the end of sessions and their memory. Returns false after
+ * more than 100 s.
  */
 static bool
 wait_until_empty(void)
 {
-	for (int i = 0; i < 5000; i++)
+	for (int i = 0; i < 100000; i++)
 	{
 		WireStatus status;
 

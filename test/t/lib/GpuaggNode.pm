@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use parent 'PostgreSQL::Test::Cluster';
 use Exporter 'import';
+use File::Temp ();
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -43,6 +44,9 @@ sub start_new
 	# would then not cache these pages.
 	push @initdb, grep { `initdb --help` =~ /$_/ } '--no-data-checksums';
 	$node->init(extra => \@initdb, @{ $options{init} // [] });
+	# The folder of temporary files may be in memory (pg_memory_folder in test/pg.sh).
+	symlink(File::Temp::tempdir('gpuagg.XXXXXX', DIR => $ENV{TEMPORARY}, CLEANUP => 1), $node->data_dir . '/base/pgsql_tmp')
+	  if $ENV{TEMPORARY};
 	$node->append_conf('postgresql.conf', <<CONF);
 shared_preload_libraries = 'gpuagg'
 fsync = off
@@ -209,7 +213,13 @@ sub kill_server
 	return $pid;
 }
 
-sub wait_until_ready { return $_[0]->wait_for_device('state', 'ready') }
+# Waits for a ready server. The end of the previous one may not have been noticed yet, but then its socket is closed.
+sub wait_until_ready
+{
+	my ($self) = @_;
+
+	return wait_until(sub { $self->device('state') eq 'ready' && $self->server_pid != 0 });
+}
 
 sub fault_file { return $_[0]->data_dir . '/gpuagg.fault' }
 
