@@ -36,7 +36,7 @@ report() {
 
 # same NAME FILE FILE: checks that both files are equal and not empty
 same() {
-	[[ -s $2 ]] && diff "$2" "$3" >"$work/diff"
+	diff "$2" "$3" >"$work/diff" && [[ -s $2 ]]
 	report "$1" $?
 	head -20 "$work/diff" | cut -c1-500
 }
