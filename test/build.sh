@@ -39,10 +39,10 @@ check_install() {
 
 # Processes that have loaded the library keep the old file only if the new one is another file.
 check_reinstall() {
-	local library before
+	local library
 
-	library=$(find "$work/root" -name gpuagg.so) && before=$(stat -c %i "$library") && make_outside_tree install &&
-		[[ $(stat -c %i "$library") != "$before" ]]
+	library=$(find "$work/root" -name gpuagg.so) && ln "$library" "$work/old.so" && make_outside_tree install &&
+		[[ ! $library -ef $work/old.so ]]
 }
 
 # Adds a file in place of the server, as if a build with nvcc had installed it.
