@@ -772,8 +772,8 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 
 /*
  * The number of values in the transition value of corr() and the like. Up to 18, it is six sums, as
- * REGR_F64 has them.  From 19 on, it also says whether all X, and all Y, are equal, which changes how
- * the sums are added up.
+ * REGR_F64 has them.  From 19 on, it also says whether all X, and all Y, are equal, which changes
+ * how the sums are added up.
  */
 #if PG_VERSION_NUM >= 190000
 #define COMPAT_REGR_VALUES 8

@@ -93,6 +93,8 @@ typedef struct GpuAggState
 
 	/* In a parallel plan. */
 	GpuAggShared *shared;      /* NULL: there are no other participants */
+	FeedShared *shared_feed;   /* what they share about the feed; NULL as `shared` */
+	FeedShared *feed_choices;  /* the leader's, of the first scan */
 	const SlotSupport *agreed; /* what the specs of all participants are built for, or NULL */
 	uint64 seed[2];            /* random, the same in all participants */
 	struct MappedRows *mapped; /* groups of participants in shared memory */
@@ -139,8 +141,6 @@ extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void
  * ShutdownCustomScan: adds this process's statistics to the totals, and releases the shared memory.
  */
 extern void parallel_shutdown(CustomScanState *node);
-/* Returns what the participants share about the feed; NULL without other participants. */
-extern FeedShared *parallel_feed(const GpuAggState *state);
 /* Attaches this process before its first row; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
 /*
