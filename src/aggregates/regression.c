@@ -2,12 +2,13 @@
  * regression.c
  *	  Core's functions of corr(), covar_pop(), regr_slope() and the like under names of the library.
  *
- * Up to 18, core's state of these aggregates has six values: the number of pairs, and the sums of X,
- * of squared deviations of X, of Y, of squared deviations of Y, and of products of deviations.  From
- * 19 on, it has two more: the value that all X have, and the value that all Y have, or NaN if they
- * differ.  The extension's aggregates have an initial state of six values in every release, and
- * servers of different releases exchange states.  So these functions accept both numbers of values,
- * and pass core what it expects.  Core checks everything else, and raises an error.
+ * Up to 18, core's state of these aggregates has six values: the number of pairs, and the sums of
+ * X, of squared deviations of X, of Y, of squared deviations of Y, and of products of deviations.
+ * From 19 on, it has two more: the value that all X have, and the value that all Y have, or NaN
+ * if they differ.  The extension's aggregates have an initial state of six values in every
+ * release, and servers of different releases exchange states.  So these functions accept both
+ * numbers of values, and pass core what it expects.  Core checks everything else, and raises an
+ * error.
  */
 #include "postgres.h"
 

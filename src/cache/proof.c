@@ -30,14 +30,14 @@
  *	  itself is always read too, with the LSN, under the map page's share lock.  (Core reads the map
  *	  without a lock; there the argument above about running transactions is needed.)  Therefore the
  *	  builder reads the map *before* the pages.  The bit must be set at the first time, too: if a
- *	  database is dropped and created again with the same OID, as a copy of its template's files, the
- *	  map goes back in time.  A different LSN of the map's page proves nothing about a block, as one
- *	  page of the map has the bits of 32,672 blocks.  Then the second check is used.
+ *	  database is dropped and created again with the same OID, as a copy of its template's files,
+ *	  the map goes back in time.  A different LSN of the map's page proves nothing about a block,
+ *	  as one page of the map has the bits of 32,672 blocks.  Then the second check is used.
  * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is WAL-logged, and
  *	  puts its record's LSN on the page, which no other record has.  So equal LSNs mean an unchanged
  *	  page, except for hint bits and PD_ALL_VISIBLE.  If all blocks of a range pass this check, the
  *	  map's LSN that was read before them is recorded, so that the next query can use the map.
- * 3. If neither check succeeds, the block is marked as changed, permanently, and read from the heap.
+ * 3. If neither check succeeds, the block is marked as changed, permanently, and the heap is read.
  *
  * For a span of ranges (span.h) the recorded LSNs of all of its ranges are recorded together.  A
  * span is made only of ranges without blocks that are marked as changed, as the recorded LSN does

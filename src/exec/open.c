@@ -383,7 +383,7 @@ exec_open_feed(GpuAggState *state)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
-	FeedShared *shared = state->feed_shared;
+	FeedShared *shared = state->shared_feed;
 	bool pages = shared ? feed_shared_pages(shared) : exec_tuples_reason(state) == NULL;
 	Feed *feed;
 	int n = 0;
@@ -395,7 +395,7 @@ exec_open_feed(GpuAggState *state)
 	}
 	feed = feed_open(state->child, pages, plan->read_once, state->spec, plan->input_resno,
 					 constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
-	feed->shared = shared;
+	feed->shared = &state->shared_feed;
 	feed->subplans = &state->subplans;
 	feed->guarded = plan->guarded;
 	if (plan->norder > 0 && !state->engine->ops->sorts)

@@ -167,6 +167,24 @@ count_partitions(int participants, double groups)
 	return n;
 }
 
+/*
+ * Lets the choices for the feed be those of the first scan. A LIMIT above ends a parallel plan,
+ * whose rescan has new shared memory; but the leader's feed stays open.
+ */
+static void
+keep_feed_choices(GpuAggState *state)
+{
+	Size size = feed_shared_size(state->child);
+
+	if (state->feed_choices)
+		feed_shared_copy_choices(state->shared_feed, state->feed_choices);
+	else
+	{
+		state->feed_choices = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, size);
+		memcpy(state->feed_choices, state->shared_feed, size);
+	}
+}
+
 void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -192,9 +210,10 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
-	state->feed_shared = find_feed_shared(node, shared);
-	feed_shared_init(state->feed_shared, state->child, exec_tuples_reason(state) == NULL,
+	state->shared_feed = find_feed_shared(node, shared);
+	feed_shared_init(state->shared_feed, state->child, exec_tuples_reason(state) == NULL,
 					 state->plan->read_once);
+	keep_feed_choices(state);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -229,7 +248,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
 	shared_rows_attach(parallel_rows(shared), dsm_find_mapping(shared->segment));
 	state->shared = shared;
-	state->feed_shared = find_feed_shared(node, shared);
+	state->shared_feed = find_feed_shared(node, shared);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -754,6 +773,6 @@ parallel_shutdown(CustomScanState *node)
 	SpinLockRelease(&shared->mutex);
 	state->have_stats = state->uncounted = state->participants > 0;
 	state->shared = NULL;
-	state->feed_shared = NULL;
+	state->shared_feed = NULL;
 	state->agreed = NULL;
 }

@@ -40,10 +40,11 @@ typedef struct BitmapPage
 struct HeapBitmap
 {
 	BitmapHeapScanState *node;
-	SharedBitmap *shared; /* NULL: this process alone reads the bitmap */
-	int ahead;            /* pages to prefetch */
-	bool begun;           /* the indexes have been read */
-	TIDBitmap *tbm;       /* NULL: another participant has it */
+	FeedShared **feed_shared; /* Feed.shared */
+	SharedBitmap *shared;     /* NULL: this process alone reads the bitmap */
+	int ahead;                /* pages to prefetch */
+	bool begun;               /* the indexes have been read */
+	TIDBitmap *tbm;           /* NULL: another participant has it */
 	CompatBitmapIterator iterator;
 	bool ended; /* the iterator has ended */
 	int first;  /* queue: the next page is pages[first] */
@@ -72,13 +73,13 @@ heap_is_index_qual(const ScanState *node, const Expr *qual)
 }
 
 HeapBitmap *
-heap_bitmap_create(BitmapHeapScanState *node, SharedBitmap *shared)
+heap_bitmap_create(BitmapHeapScanState *node, FeedShared **shared)
 {
 	HeapBitmap *bitmap = palloc0(sizeof(HeapBitmap));
 	int most = get_tablespace_io_concurrency(node->ss.ss_currentRelation->rd_rel->reltablespace);
 
 	bitmap->node = node;
-	bitmap->shared = shared;
+	bitmap->feed_shared = shared;
 	bitmap->ahead = Min(most, MOST_AHEAD);
 	return bitmap;
 }
@@ -150,6 +151,7 @@ begin_bitmap(HeapBitmap *bitmap)
 	MemoryContext old = MemoryContextSwitchTo(bitmap->node->ss.ps.state->es_query_cxt);
 
 	bitmap->tbm = NULL;
+	bitmap->shared = heap_shared_bitmap(bitmap->feed_shared, &bitmap->node->ss.ps);
 	if (bitmap->shared)
 		begin_shared(bitmap);
 	else

@@ -13,7 +13,7 @@
 #include "storage/off.h"
 
 typedef struct HeapBitmap HeapBitmap;
-struct SharedBitmap;
+struct FeedShared;
 
 /* Returns the conditions of the indexes that a bitmap or index scan reads; NIL for other scans. */
 extern List *heap_index_quals(const ScanState *node);
@@ -25,10 +25,9 @@ extern List *heap_scan_quals(const ScanState *node);
 extern bool heap_is_index_qual(const ScanState *node, const Expr *qual);
 
 /*
- * Creates the state in the current memory context; reads no index.  shared: the bitmap that
- * participants of a parallel plan share, or NULL.
+ * Creates the state in the current memory context; reads no index.  shared: Feed.shared.
  */
-extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node, struct SharedBitmap *shared);
+extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node, struct FeedShared **shared);
 /*
  * Returns the next block below nblocks, or InvalidBlockNumber at the end. Sets wanted[0 .. *n - 1]
  * to the line pointers of its selected tuples; *n is -1 if the bitmap does not name tuples, so

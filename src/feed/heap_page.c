@@ -27,10 +27,10 @@
 #include "utils/snapmgr.h"
 
 #include "common/compat.h"
+#include "feed.h"
 #include "feed/heap_bitmap.h"
 #include "feed/heap_index.h"
 #include "feed/heap_page.h"
-#include "feed/heap_shared.h"
 
 /*
  * Creates the heap scan descriptor for an index scan, whose node has none: only the fields that
@@ -48,15 +48,14 @@ describe_scan(HeapScan *scan)
 }
 
 HeapScan *
-heap_scan_create(ScanState *node, bool may_end_early, FeedShared *shared)
+heap_scan_create(ScanState *node, bool may_end_early, FeedShared **shared)
 {
 	HeapScan *scan = palloc0(sizeof(HeapScan));
 
 	scan->node = node;
 	scan->rel = node->ss_currentRelation;
 	if (IsA(node, BitmapHeapScanState))
-		scan->bitmap =
-			heap_bitmap_create((BitmapHeapScanState *) node, heap_shared_bitmap(shared, &node->ps));
+		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node, shared);
 	if (IsA(node, IndexScanState))
 	{
 		scan->index = heap_index_create((IndexScanState *) node, may_end_early);

@@ -8,13 +8,6 @@
 #include "feed/heap.h"
 #include "feed/heap_shared.h"
 
-struct FeedShared
-{
-	bool pages; /* tables are read by their pages; false: the executor runs the whole child plan */
-	int nbitmaps;
-	SharedBitmap bitmaps[FLEXIBLE_ARRAY_MEMBER];
-};
-
 /* Returns the feed's subplans, and sets *n to their number. */
 static PlanState **
 find_subplans(PlanState **child, int *n)
@@ -88,11 +81,11 @@ feed_shared_pages(const FeedShared *shared)
 	return shared->pages;
 }
 
-SharedBitmap *
-heap_shared_bitmap(FeedShared *shared, PlanState *node)
+void
+feed_shared_copy_choices(FeedShared *shared, const FeedShared *from)
 {
-	for (int i = 0; shared && i < shared->nbitmaps; i++)
-		if (shared->bitmaps[i].plan_node_id == node->plan->plan_node_id)
-			return &shared->bitmaps[i];
-	return NULL;
+	Assert(shared->nbitmaps == from->nbitmaps);
+	shared->pages = from->pages;
+	for (int i = 0; i < shared->nbitmaps; i++)
+		shared->bitmaps[i].by_pages = from->bitmaps[i].by_pages;
 }

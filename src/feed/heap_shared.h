@@ -4,9 +4,9 @@
  * What the participants of a parallel plan share about its bitmap heap scans.
  *
  * Core's executor shares a bitmap, too, in a state of its own, which is private to core from 19 on.
- * A bitmap must not be read once by way of each state, as all rows would then be read twice.  So the
- * leader decides for all participants who reads it: the feed or the executor.  A participant that
- * came to another decision, because a setting or a function has changed meanwhile, follows the
+ * A bitmap must not be read once by way of each state, as all rows would then be read twice.  So
+ * the leader decides for all participants who reads it: the feed or the executor.  A participant
+ * that came to another decision, because a setting or a function has changed meanwhile, follows the
  * leader's.
  */
 #ifndef GPUAGG_FEED_HEAP_SHARED_H
@@ -40,7 +40,24 @@ typedef struct SharedBitmap
 	dsa_pointer iterator; /* in es_query_dsa */
 } SharedBitmap;
 
-/* Returns the bitmap that participants share for this node; NULL if there is none. */
-extern SharedBitmap *heap_shared_bitmap(FeedShared *shared, PlanState *node);
+struct FeedShared
+{
+	bool pages; /* tables are read by their pages; false: the executor runs the whole child plan */
+	int nbitmaps;
+	SharedBitmap bitmaps[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/*
+ * Returns the bitmap that participants share for this node; NULL if there is none.  shared:
+ * Feed.shared.
+ */
+static inline SharedBitmap *
+heap_shared_bitmap(FeedShared **shared, const PlanState *node)
+{
+	for (int i = 0; shared && *shared && i < (*shared)->nbitmaps; i++)
+		if ((*shared)->bitmaps[i].plan_node_id == node->plan->plan_node_id)
+			return &(*shared)->bitmaps[i];
+	return NULL;
+}
 
 #endif /* GPUAGG_FEED_HEAP_SHARED_H */
