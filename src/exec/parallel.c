@@ -96,12 +96,13 @@
 
 /*
  * Returns the number of exchanges that the scan may need: of groups, and of the distinct values of
- * row sets, of which there are at most as many as aggregates with DISTINCT.
+ * row sets, of which there are at most as many as aggregates with DISTINCT.  Values of more than
+ * ENGINE_MAX_VALUE_SETS sets are not exchanged.
  */
 static int
 count_exchanges(const CustomScanState *node)
 {
-	int n = 1;
+	int n = 0;
 	ListCell *lc;
 
 	foreach (lc, ((CustomScan *) node->ss.ps.plan)->custom_scan_tlist)
@@ -110,7 +111,7 @@ count_exchanges(const CustomScanState *node)
 
 		n += IsA(expr, Aggref) && ((Aggref *) expr)->aggdistinct != NIL;
 	}
-	return n;
+	return Min(n, ENGINE_MAX_VALUE_SETS) + 1;
 }
 
 Size
