@@ -590,7 +590,13 @@ export_own_groups(GpuAggState *state, InputEnd *end)
 		return ENGINE_OK;
 	reset_exported(state);
 	/* the last participant imports its own export with those of the others */
-	return *end == END_LAST ? ENGINE_OK : parallel_import(state, &export);
+	if (*end == END_LAST)
+		return ENGINE_OK;
+	status = parallel_import(state, &export);
+	/* no one else frees it: a rescan frees exports that were counted */
+	if (DsaPointerIsValid(export.data))
+		dsa_free(state->css.ss.ps.state->es_query_dsa, export.data);
+	return status;
 }
 
 /* Returns or exports the groups of this participant's engine. */
