@@ -268,6 +268,12 @@ typedef struct EngineStats
  */
 extern void engine_stats_add(EngineStats *total, const EngineStats *stats);
 
+/*
+ * Most row sets of which participants exchange distinct values.  For each set, each participant
+ * needs a segment of dynamic shared memory, of which a server has a limited number, or many files.
+ */
+#define ENGINE_MAX_VALUE_SETS 8
+
 typedef struct EngineOps
 {
 	const char *name; /* as in gpuagg.engine */
@@ -335,8 +341,9 @@ typedef struct EngineOps
 	void (*begin_part)(Engine *engine, uint32 groups);
 
 	/*
-	 * ---- distinct values of parallel participants; NULL if the engine has none, or if they must
-	 * be merged together with the groups ----
+	 * ---- distinct values of parallel participants; NULL if the engine has none, if they must be
+	 * merged together with the groups, or if there are more than ENGINE_MAX_VALUE_SETS row sets
+	 * ----
 	 */
 
 	/*

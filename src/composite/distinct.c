@@ -568,14 +568,16 @@ begin_distinct_values(DistinctEngine *distinct)
 }
 
 /*
- * Offers participants to exchange values before groups, unless a set is sorted: the rows of a group
- * must then come from one participant.
+ * Offers participants to exchange values before groups, unless there are too many sets.  If a set
+ * is sorted, the rows of a group must come from one participant.
  */
 static void
 offer_distinct_values(DistinctEngine *distinct)
 {
 	EngineOps *ops = &distinct->composite.ops;
 
+	if (distinct->nsets > ENGINE_MAX_VALUE_SETS)
+		return;
 	for (int s = 0; s < distinct->nsets; s++)
 		if (distinct->sets[s].sort)
 			return;

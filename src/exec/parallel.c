@@ -96,12 +96,13 @@
 
 /*
  * Returns the number of exchanges that the scan may need: of groups, and of the distinct values of
- * row sets, of which there are at most as many as aggregates with DISTINCT.
+ * row sets, of which there are at most as many as aggregates with DISTINCT.  Values of more than
+ * ENGINE_MAX_VALUE_SETS sets are not exchanged.
  */
 static int
 count_exchanges(const CustomScanState *node)
 {
-	int n = 1;
+	int n = 0;
 	ListCell *lc;
 
 	foreach (lc, ((CustomScan *) node->ss.ps.plan)->custom_scan_tlist)
@@ -110,7 +111,7 @@ count_exchanges(const CustomScanState *node)
 
 		n += IsA(expr, Aggref) && ((Aggref *) expr)->aggdistinct != NIL;
 	}
-	return n;
+	return Min(n, ENGINE_MAX_VALUE_SETS) + 1;
 }
 
 /* Returns what the participants share about the feed; it follows the SharedRows. */
@@ -624,7 +625,13 @@ export_own_groups(GpuAggState *state, InputEnd *end)
 		return ENGINE_OK;
 	reset_exported(state);
 	/* the last participant imports its own export with those of the others */
-	return *end == END_LAST ? ENGINE_OK : parallel_import(state, &export);
+	if (*end == END_LAST)
+		return ENGINE_OK;
+	status = parallel_import(state, &export);
+	/* no one else frees it: a rescan frees exports that were counted */
+	if (DsaPointerIsValid(export.data))
+		dsa_free(state->css.ss.ps.state->es_query_dsa, export.data);
+	return status;
 }
 
 /* Returns or exports the groups of this participant's engine. */

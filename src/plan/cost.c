@@ -480,12 +480,14 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 
 /*
  * Returns whether participants merge the distinct values of DISTINCT aggregates in partitions, if
- * there are many: no result depends on the order of the values (composite/distinct.c).
+ * there are many.  They do if no result depends on the order of the values and there are few sets
+ * (composite/distinct.c).
  */
 static bool
 exchanges_values(GroupQuery *query)
 {
 	Oid transfn;
+	int sets = 0;
 	ListCell *lc;
 
 	foreach (lc, query->aggs)
@@ -496,13 +498,15 @@ exchanges_values(GroupQuery *query)
 
 		if (aggref->aggdistinct == NIL)
 			continue;
+		sets++;
 		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 		if (aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn) ||
 			(aggref->aggtype != INT8OID &&
 			 column_is_float(spec_column_type(exprType(arg), exprTypmod(arg), &scale))))
 			return false;
 	}
-	return true;
+	/* aggregates with the same values share a set, which is ignored here */
+	return sets <= ENGINE_MAX_VALUE_SETS;
 }
 
 /*
