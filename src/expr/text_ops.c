@@ -110,6 +110,7 @@ find_bytes(const char *text, int len, const char *bytes, int m)
 		{
 			const char *place = text + at + pg_rightmost_one_pos32(both);
 
+			CHECK_FOR_INTERRUPTS();
 			if (memcmp(place, bytes, m) == 0)
 				return place;
 		}
