@@ -64,7 +64,12 @@ struct Feed
 	Batch *batch; /* the batch that next() fills, for EngineOps.bind_buffers; or NULL */
 	uint64 rows;  /* rows delivered since the last rescan */
 	uint64 batches;
-	FeedStats stats;               /* counts since the feed was opened */
+	FeedStats stats; /* counts since the feed was opened */
+	/*
+	 * Set by the owner after opening: where it has the FeedShared, which a rescan may replace, or
+	 * NULL.
+	 */
+	struct FeedShared **shared;
 	struct ExprSubplans *subplans; /* set by the owner after opening; outlives the feed */
 	bool guarded; /* set by the owner after opening: some rows may be hidden from the user */
 };
@@ -87,5 +92,23 @@ extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile
  * stats: sum over all participants; NULL if nothing has been read.
  */
 extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
+
+/*
+ * What participants of a parallel plan share about the feed, in shared memory.  The leader
+ * initializes it, and decides for all: pages as in feed_open().  It resets it for a rescan, when
+ * all others have ended; area: es_query_dsa.
+ */
+typedef struct FeedShared FeedShared;
+
+extern Size feed_shared_size(PlanState *child);
+extern void feed_shared_init(FeedShared *shared, PlanState *child, bool pages, bool volatile_query);
+extern void feed_shared_reset(FeedShared *shared, struct dsa_area *area);
+/*
+ * Makes the leader's choices those of an earlier FeedShared for the same plan: a feed that is open
+ * stays as it is.
+ */
+extern void feed_shared_copy_choices(FeedShared *shared, const FeedShared *from);
+/* Returns whether the participants read tables by their pages. */
+extern bool feed_shared_pages(const FeedShared *shared);
 
 #endif /* GPUAGG_FEED_H */

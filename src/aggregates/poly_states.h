@@ -1,6 +1,7 @@
 /*
  * poly_states.h
- *	  Serialized states of sums and variances of integers, in the form of all releases and in core's.
+ *	  Serialized states of sums and variances of integers, in the form of all releases and in
+ *	  core's.
  *
  * Core's states of sum(bigint), avg(bigint) and variances of smallint and integer have 128-bit
  * integers.  Up to 18, core serializes these as numerics, and from 19 on as two 64-bit integers.
@@ -16,8 +17,8 @@
 extern bytea *poly_state_to_portable(bytea *core, int integers);
 
 /*
- * Returns what core's deserialization function reads, for the portable form of a state.  From 19 on,
- * raises an error if a number is no integer of 128 bits.
+ * Returns what core's deserialization function reads, for the portable form of a state.  From 19
+ * on, raises an error if a number is no integer of 128 bits.
  */
 extern bytea *poly_state_to_core(bytea *portable, int integers);
 

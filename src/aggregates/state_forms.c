@@ -3,9 +3,9 @@
  *	  Transition values in the form in which core keeps or serializes them.
  *
  * Core's aggregates that return numeric have internal states. Their layout is private to numeric.c,
- * but their serialized form is not: parallel plans exchange it. This file writes the form of PostgreSQL
- * 15 to 18, which poly_states.h converts for 19. The aggregate's own deserialization and final functions do the rest, so
- * that every digit is core's.
+ * but their serialized form is not: parallel plans exchange it. This file writes the form of
+ * PostgreSQL 15 to 18, which poly_states.h converts for 19. The aggregate's own deserialization
+ * and final functions do the rest, so that every digit is core's.
  */
 #include "postgres.h"
 

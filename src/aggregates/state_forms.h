@@ -15,9 +15,10 @@
 extern Datum form_array(Oid elemtype, const void *values, int n);
 
 /*
- * Return serialized forms (portable ones, see poly_states.h) of core's internal transition states of `n` inputs: for sum and avg over
- * bigint; variance over smallint and integer; variance over bigint; sum and avg over numeric. The
- * last one's sum is an integer times 10^-scale and displays up to `dscale` digits.
+ * Return serialized forms (portable ones, see poly_states.h) of core's internal transition states
+ * of `n` inputs: for sum and avg over bigint; variance over smallint and integer; variance over
+ * bigint; sum and avg over numeric. The last one's sum is an integer times 10^-scale and displays
+ * up to `dscale` digits.
  */
 extern Datum form_int8_avg(int64 n, gpuagg_i128 sum);
 extern Datum form_poly_var(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq);

@@ -23,19 +23,20 @@
  *	  critical section (heap_insert, heap_update, heap_delete, and their redo functions, which clear
  *	  the bit first).  Code that does not clear it leaves visible rows alone: freezing, hint bits,
  *	  line pointers of dead rows, row locks.  If the bit was cleared, it must have been set again to
- *	  be set at the second time, and visibilitymap_set then puts a new LSN on the map's page, in
- * redo as well.  Clearing a bit changes the LSN in the newest minor releases only (17.11, 18.6), so
- *	  the bit itself is always read too, with the LSN, under the map page's share lock.  (Core reads
- *	  the map without a lock; there the argument above about running transactions is needed.)
- *	  Therefore the builder reads the map *before* the pages.  The bit must be set at the first
- * time, too: if a database is dropped and created again with the same OID, as a copy of its
- * template's files, the map goes back in time. A different LSN of the map's page proves nothing
- * about a block, as one page of the map has the bits of 32,672 blocks.  Then the second check is
- * used.
+ *	  be set at the second time.  The code that sets a bit puts a new LSN on the map's page under
+ *	  the same exclusive lock, in redo as well.  Up to 18 only vacuum sets bits; from 19 on, a scan
+ *	  that prunes a page does, too.
+ *	  Clearing a bit changes the LSN in the newest minor releases only (17.11, 18.6), so the bit
+ *	  itself is always read too, with the LSN, under the map page's share lock.  (Core reads the map
+ *	  without a lock; there the argument above about running transactions is needed.)  Therefore the
+ *	  builder reads the map *before* the pages.  The bit must be set at the first time, too: if a
+ *	  database is dropped and created again with the same OID, as a copy of its template's files,
+ *	  the map goes back in time.  A different LSN of the map's page proves nothing about a block,
+ *	  as one page of the map has the bits of 32,672 blocks.  Then the second check is used.
  * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is WAL-logged, and
  *	  puts its record's LSN on the page, which no other record has.  So equal LSNs mean an unchanged
- *	  page, except for hint bits.  If all blocks of a range pass this check, the map's LSN that was
- *	  read before them is recorded, so that the next query can use the map.
+ *	  page, except for hint bits and PD_ALL_VISIBLE.  If all blocks of a range pass this check, the
+ *	  map's LSN that was read before them is recorded, so that the next query can use the map.
  * 3. If neither check succeeds, the block is marked as changed, permanently, and read from the
  * heap.
  *
@@ -74,11 +75,11 @@
  *	 map is used only to detect changes, not for visibility.  LSNs continue after a promotion.  A
  *	 crash or restart ends the cache.
  * - SERIALIZABLE: the scan has taken the relation's predicate lock before the first block, as
- * core's sequential scan does.  Settled rows cause no conflicts out, as their transactions had
- * ended before the snapshot.  A writer checks predicate locks after it has locked the page, and
- * changes the page without unlocking it in between.  A reader that does not wait for that lock may
- * take its predicate lock too late for the writer, and still miss the writer's change.  Therefore
- * each page's LSN is compared under the page's lock, and the map proves nothing.
+ *	 core's sequential scan does.  Settled rows cause no conflicts out, as their transactions had
+ *	 ended before the snapshot.  A writer checks predicate locks after it has locked the page, and
+ *	 changes the page without unlocking it in between.  A reader that does not wait for that lock
+ *	 may take its predicate lock too late for the writer, and still miss the writer's change.
+ *	 Therefore each page's LSN is compared under the page's lock, and the map proves nothing.
  * - Pages with a multixact as xmax that is more than row locks, or with rows moved by releases
  *	 before 9.0, are not settled: they are read from the heap until vacuum has cleaned them.
  * - Attributes added after a row was written: their value is in the catalog, not on the page.  The

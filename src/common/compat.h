@@ -747,73 +747,12 @@ compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNum
 	return true;
 }
 
-/*
- * Up to 18, extensions can read a bitmap that participants of a parallel plan share.  From 19 on,
- * core hides the state that they need for it.
- */
-#define COMPAT_SHARED_BITMAPS (PG_VERSION_NUM < 190000)
-
-#if COMPAT_SHARED_BITMAPS
-/* Returns whether this participant makes the shared bitmap.  If not, waits until it is made. */
-static inline bool
-compat_bitmap_claim(BitmapHeapScanState *node)
-{
-	ParallelBitmapHeapState *shared = node->pstate;
-	SharedBitmapState state;
-
-	for (;;)
-	{
-		SpinLockAcquire(&shared->mutex);
-		state = shared->state;
-		if (state == BM_INITIAL)
-			shared->state = BM_INPROGRESS;
-		SpinLockRelease(&shared->mutex);
-		if (state != BM_INPROGRESS)
-			break;
-		ConditionVariableSleep(&shared->cv, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
-	}
-	ConditionVariableCancelSleep();
-	return state == BM_INITIAL;
-}
-
-/* Gives the bitmap to the participants that wait for it. */
+/* Begins to read a bitmap that participants of a parallel plan share. */
 static inline void
-compat_bitmap_publish(BitmapHeapScanState *node, TIDBitmap *bitmap)
+compat_bitmap_attach(CompatBitmapIterator *iterator, dsa_area *area, dsa_pointer shared)
 {
-	ParallelBitmapHeapState *shared = node->pstate;
-
-	shared->tbmiterator = tbm_prepare_shared_iterate(bitmap);
-	SpinLockAcquire(&shared->mutex);
-	shared->state = BM_FINISHED;
-	SpinLockRelease(&shared->mutex);
-	ConditionVariableBroadcast(&shared->cv);
+	iterator->shared = tbm_attach_shared_iterate(area, shared);
 }
-
-/* Begins to read the shared bitmap, which has been published. */
-static inline void
-compat_bitmap_attach(CompatBitmapIterator *iterator, BitmapHeapScanState *node)
-{
-	iterator->shared =
-		tbm_attach_shared_iterate(node->ss.ps.state->es_query_dsa, node->pstate->tbmiterator);
-}
-#else
-/* The feed does not call these functions: COMPAT_SHARED_BITMAPS is false. */
-static inline bool
-compat_bitmap_claim(BitmapHeapScanState *node)
-{
-	elog(ERROR, "a shared bitmap cannot be read in this release");
-}
-
-static inline void
-compat_bitmap_publish(BitmapHeapScanState *node, TIDBitmap *bitmap)
-{
-}
-
-static inline void
-compat_bitmap_attach(CompatBitmapIterator *iterator, BitmapHeapScanState *node)
-{
-}
-#endif
 
 /* Returns the number of relations in a query. With more than one, EXPLAIN prefixes columns. */
 static inline int
@@ -884,8 +823,8 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 
 /*
  * The number of values in the transition value of corr() and the like. Up to 18, it is six sums, as
- * REGR_F64 has them.  From 19 on, it also says whether all X, and all Y, are equal, which changes how
- * the sums are added up.
+ * REGR_F64 has them.  From 19 on, it also says whether all X, and all Y, are equal, which changes
+ * how the sums are added up.
  */
 #if PG_VERSION_NUM >= 190000
 #define COMPAT_REGR_VALUES 8

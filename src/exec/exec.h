@@ -93,6 +93,8 @@ typedef struct GpuAggState
 
 	/* In a parallel plan. */
 	GpuAggShared *shared;      /* NULL: there are no other participants */
+	FeedShared *shared_feed;   /* what they share about the feed; NULL as `shared` */
+	FeedShared *feed_choices;  /* the leader's, of the first scan */
 	const SlotSupport *agreed; /* what the specs of all participants are built for, or NULL */
 	uint64 seed[2];            /* random, the same in all participants */
 	struct MappedRows *mapped; /* groups of participants in shared memory */

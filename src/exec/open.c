@@ -383,6 +383,8 @@ exec_open_feed(GpuAggState *state)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
+	FeedShared *shared = state->shared_feed;
+	bool pages = shared ? feed_shared_pages(shared) : exec_tuples_reason(state) == NULL;
 	Feed *feed;
 	int n = 0;
 
@@ -391,9 +393,9 @@ exec_open_feed(GpuAggState *state)
 		if (plan->input_resno[i] == 0)
 			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
 	}
-	feed =
-		feed_open(state->child, exec_tuples_reason(state) == NULL, plan->read_once, state->spec,
-				  plan->input_resno, constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	feed = feed_open(state->child, pages, plan->read_once, state->spec, plan->input_resno,
+					 constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	feed->shared = &state->shared_feed;
 	feed->subplans = &state->subplans;
 	feed->guarded = plan->guarded;
 	if (plan->norder > 0 && !state->engine->ops->sorts)

@@ -119,7 +119,7 @@ struct GpuAggShared
 	int reported; /* participants whose statistics are in the totals */
 	EngineStats totals;
 	FeedStats feed_totals;
-	int most; /* capacity of `exports`; the SharedRows follow it */
+	int most; /* capacity of `exports`; the SharedRows and the FeedShared follow it */
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -139,10 +139,18 @@ shared_rows(GpuAggShared *shared)
 	return (SharedRows *) ((char *) shared + exports_size(shared->most));
 }
 
+/* Returns what participants share about the feed, which follows the SharedRows in memory. */
+static FeedShared *
+shared_feed(GpuAggShared *shared)
+{
+	return (FeedShared *) ((char *) shared_rows(shared) + MAXALIGN(shared_rows_size(shared->most)));
+}
+
 Size
 parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
-	return exports_size(pcxt->nworkers + 1) + shared_rows_size(pcxt->nworkers + 1);
+	return exports_size(pcxt->nworkers + 1) + MAXALIGN(shared_rows_size(pcxt->nworkers + 1)) +
+		feed_shared_size(((GpuAggState *) node)->child);
 }
 
 /* Sets counters and totals to those of a scan that has not begun. */
@@ -178,6 +186,24 @@ count_partitions(int participants, double groups)
 	return n;
 }
 
+/*
+ * Lets the choices for the feed be those of the first scan. A LIMIT above ends a parallel plan,
+ * whose rescan has new shared memory; but the leader's feed stays open.
+ */
+static void
+keep_feed_choices(GpuAggState *state)
+{
+	Size size = feed_shared_size(state->child);
+
+	if (state->feed_choices)
+		feed_shared_copy_choices(state->shared_feed, state->feed_choices);
+	else
+	{
+		state->feed_choices = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, size);
+		memcpy(state->feed_choices, state->shared_feed, size);
+	}
+}
+
 void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -200,6 +226,10 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
+	state->shared_feed = shared_feed(shared);
+	feed_shared_init(state->shared_feed, state->child, exec_tuples_reason(state) == NULL,
+					 state->plan->read_once);
+	keep_feed_choices(state);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -220,6 +250,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	SharedFileSetDeleteAll(&shared->fileset);
 	shared_rows_unmap(&((GpuAggState *) node)->mapped);
 	shared_rows_clear(shared_rows(shared));
+	feed_shared_reset(shared_feed(shared), area);
 	reset_counters(shared);
 	shared->support = exec_slot_support((GpuAggState *) node);
 }
@@ -233,6 +264,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
 	shared_rows_attach(shared_rows(shared), dsm_find_mapping(shared->segment));
 	state->shared = shared;
+	state->shared_feed = shared_feed(shared);
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->run.participant = -1;
@@ -844,5 +876,6 @@ parallel_shutdown(CustomScanState *node)
 	SpinLockRelease(&shared->mutex);
 	state->have_stats = state->uncounted = state->participants > 0;
 	state->shared = NULL;
+	state->shared_feed = NULL;
 	state->agreed = NULL;
 }

@@ -19,6 +19,7 @@
 #include "common/compat.h"
 #include "common/progress.h"
 #include "feed/heap.h"
+#include "feed/heap_shared.h"
 
 /*
  * The compiled expressions of so many tables are kept for rescans.  Those of further tables are
@@ -58,6 +59,10 @@ close_table(HeapFeed *feed)
 static bool
 must_be_executed(const HeapFeed *feed, PlanState *node)
 {
+	const SharedBitmap *shared = heap_shared_bitmap(feed->base.shared, node);
+
+	if (shared)
+		return !shared->by_pages;
 	return feed->executes_child ||
 		(feed->append && heap_subplan_unsupported_reason(node, feed->volatile_query));
 }

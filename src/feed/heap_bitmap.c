@@ -10,9 +10,7 @@
  * such a condition. heap_unsupported.c says why that changes nothing.
  *
  * Participants of a parallel scan share a bitmap as in core: the first one reads the indexes while
- * the others wait, and each participant takes one page after another.  They use the state that core
- * has for this in shared memory.  From 19 on, it is private to core, and the feed reads no bitmap
- * that is shared (COMPAT_SHARED_BITMAPS).
+ * the others wait, and each participant takes one page after another (heap_shared.h).
  */
 #include "postgres.h"
 
@@ -22,9 +20,11 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
+#include "utils/wait_event.h"
 
 #include "common/compat.h"
 #include "feed/heap_bitmap.h"
+#include "feed/heap_shared.h"
 
 /* Most pages that are prefetched. */
 #define MOST_AHEAD 32
@@ -40,9 +40,11 @@ typedef struct BitmapPage
 struct HeapBitmap
 {
 	BitmapHeapScanState *node;
-	int ahead;      /* pages to prefetch */
-	bool begun;     /* the indexes have been read */
-	TIDBitmap *tbm; /* NULL: another participant has it */
+	FeedShared **feed_shared; /* Feed.shared */
+	SharedBitmap *shared;     /* NULL: this process alone reads the bitmap */
+	int ahead;                /* pages to prefetch */
+	bool begun;               /* the indexes have been read */
+	TIDBitmap *tbm;           /* NULL: another participant has it */
 	CompatBitmapIterator iterator;
 	bool ended; /* the iterator has ended */
 	int first;  /* queue: the next page is pages[first] */
@@ -71,12 +73,13 @@ heap_is_index_qual(const ScanState *node, const Expr *qual)
 }
 
 HeapBitmap *
-heap_bitmap_create(BitmapHeapScanState *node)
+heap_bitmap_create(BitmapHeapScanState *node, FeedShared **shared)
 {
 	HeapBitmap *bitmap = palloc0(sizeof(HeapBitmap));
 	int most = get_tablespace_io_concurrency(node->ss.ss_currentRelation->rd_rel->reltablespace);
 
 	bitmap->node = node;
+	bitmap->feed_shared = shared;
 	bitmap->ahead = Min(most, MOST_AHEAD);
 	return bitmap;
 }
@@ -90,16 +93,52 @@ read_indexes(HeapBitmap *bitmap)
 		elog(ERROR, "unrecognized result from subplan");
 }
 
+/*
+ * Returns whether this participant makes the bitmap, and must then publish it.  If not, waits until
+ * it is published.
+ */
+static bool
+claim_shared(SharedBitmap *shared)
+{
+	SharedBitmapPhase phase;
+
+	for (;;)
+	{
+		SpinLockAcquire(&shared->mutex);
+		phase = shared->phase;
+		if (phase == SHARED_BITMAP_INITIAL)
+			shared->phase = SHARED_BITMAP_READING;
+		SpinLockRelease(&shared->mutex);
+		if (phase != SHARED_BITMAP_READING)
+			break;
+		ConditionVariableSleep(&shared->published, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
+	}
+	ConditionVariableCancelSleep();
+	return phase == SHARED_BITMAP_INITIAL;
+}
+
+/* Gives the bitmap to all participants. */
+static void
+publish_shared(SharedBitmap *shared, TIDBitmap *bitmap)
+{
+	shared->iterator = tbm_prepare_shared_iterate(bitmap);
+	SpinLockAcquire(&shared->mutex);
+	shared->phase = SHARED_BITMAP_PUBLISHED;
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->published);
+}
+
 /* Begins to read the bitmap that all participants share. */
 static void
 begin_shared(HeapBitmap *bitmap)
 {
-	if (compat_bitmap_claim(bitmap->node))
+	if (claim_shared(bitmap->shared))
 	{
 		read_indexes(bitmap);
-		compat_bitmap_publish(bitmap->node, bitmap->tbm);
+		publish_shared(bitmap->shared, bitmap->tbm);
 	}
-	compat_bitmap_attach(&bitmap->iterator, bitmap->node);
+	compat_bitmap_attach(&bitmap->iterator, bitmap->node->ss.ps.state->es_query_dsa,
+						 bitmap->shared->iterator);
 }
 
 /*
@@ -112,7 +151,8 @@ begin_bitmap(HeapBitmap *bitmap)
 	MemoryContext old = MemoryContextSwitchTo(bitmap->node->ss.ps.state->es_query_cxt);
 
 	bitmap->tbm = NULL;
-	if (bitmap->node->pstate)
+	bitmap->shared = heap_shared_bitmap(bitmap->feed_shared, &bitmap->node->ss.ps);
+	if (bitmap->shared)
 		begin_shared(bitmap);
 	else
 	{

@@ -13,6 +13,7 @@
 #include "storage/off.h"
 
 typedef struct HeapBitmap HeapBitmap;
+struct FeedShared;
 
 /* Returns the conditions of the indexes that a bitmap or index scan reads; NIL for other scans. */
 extern List *heap_index_quals(const ScanState *node);
@@ -23,8 +24,10 @@ extern List *heap_scan_quals(const ScanState *node);
 /* Returns whether a qual of heap_scan_quals() is one of heap_index_quals(). */
 extern bool heap_is_index_qual(const ScanState *node, const Expr *qual);
 
-/* Creates the state in the current memory context; reads no index. */
-extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node);
+/*
+ * Creates the state in the current memory context; reads no index.  shared: Feed.shared.
+ */
+extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node, struct FeedShared **shared);
 /*
  * Returns the next block below nblocks, or InvalidBlockNumber at the end. Sets wanted[0 .. *n - 1]
  * to the line pointers of its selected tuples; *n is -1 if the bitmap does not name tuples, so

@@ -27,6 +27,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/compat.h"
+#include "feed.h"
 #include "feed/heap_bitmap.h"
 #include "feed/heap_index.h"
 #include "feed/heap_page.h"
@@ -47,14 +48,14 @@ describe_scan(HeapScan *scan)
 }
 
 HeapScan *
-heap_scan_create(ScanState *node, bool may_end_early)
+heap_scan_create(ScanState *node, bool may_end_early, FeedShared **shared)
 {
 	HeapScan *scan = palloc0(sizeof(HeapScan));
 
 	scan->node = node;
 	scan->rel = node->ss_currentRelation;
 	if (IsA(node, BitmapHeapScanState))
-		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node);
+		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node, shared);
 	if (IsA(node, IndexScanState))
 	{
 		scan->index = heap_index_create((IndexScanState *) node, may_end_early);

@@ -82,11 +82,13 @@ typedef struct HeapScan
 	int fetched; /* bytes of each of its tuples that are prefetched */
 } HeapScan;
 
+struct FeedShared;
+
 /*
  * Creates the scan of a plan node, which has opened the table; reads nothing. may_end_early: an
- * index scan may leave its last tuples to the executor.
+ * index scan may leave its last tuples to the executor. shared: Feed.shared.
  */
-extern HeapScan *heap_scan_create(ScanState *node, bool may_end_early);
+extern HeapScan *heap_scan_create(ScanState *node, bool may_end_early, struct FeedShared **shared);
 /*
  * Begins the scan, unless the node has a scan descriptor already. Returns the number of the
  * table's blocks.

@@ -298,7 +298,7 @@ heap_table_create(HeapFeed *feed, ScanState *node)
 	int q = 0;
 	ListCell *lc;
 
-	table->scan = heap_scan_create(node, feed->result == NULL);
+	table->scan = heap_scan_create(node, feed->result == NULL, feed->base.shared);
 	table->nquals = list_length(quals);
 	table->nstages = table->nquals + 2;
 	table->set = expr_set_create(&node->ps, RelationGetDescr(table->scan->rel), table->nstages,

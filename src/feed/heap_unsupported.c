@@ -63,9 +63,6 @@ indexed_unsupported_reason(PlanState *node)
 
 	if (IsolationIsSerializable())
 		return "the input is a bitmap or index scan in a serializable transaction";
-	if (!COMPAT_SHARED_BITMAPS && IsA(node, BitmapHeapScanState) &&
-		((BitmapHeapScanState *) node)->pstate != NULL)
-		return "the participants of a parallel plan share the bitmap";
 	if (IsA(node, IndexScanState) && ((IndexScan *) node->plan)->indexorderby != NIL)
 		return "the input is an index scan that is ordered by distance";
 	if (has_or(quals, NULL) && !expr_cannot_fail(quals, node->state->es_param_list_info))

@@ -66,7 +66,8 @@ SELECT q.oid::regprocedure FROM pg_proc q
 WHERE q.pronamespace = 'pg_catalog'::regnamespace AND q.prokind = 'a'
 	AND q.proname ~ '^(count|sum|avg|stddev.*|var.*|corr|covar_.*|regr_.*|bool_.*|every|bit_(and|or|xor)|min|max)$'
 	AND NOT EXISTS (SELECT FROM pg_proc p WHERE p.proname = 'gpu_' || q.proname AND p.proargtypes = q.proargtypes)
-	AND NOT pg_get_function_identity_arguments(q.oid) ~ 'bit|record'
+	-- oid8 is a type from 19 on
+	AND NOT pg_get_function_identity_arguments(q.oid) ~ 'bit|record|oid8'
 ORDER BY 1;
 -- all are parallel safe and have a comment
 SELECT p.oid::regprocedure FROM pg_proc p

@@ -29,9 +29,11 @@ BEGIN
         CASE WHEN scan ->> 'Cached Blocks Built' <> '0' THEN 'built' END);
 END $$;
 
-CREATE TABLE col (id int, k int, t text, d numeric(10,2), n numeric, f float8, b bool, ts timestamp) WITH (autovacuum_enabled = off);
+CREATE TABLE col (id int, k int, t text, d numeric(10,2), n numeric, f float8, b bool, ts timestamp) WITH (autovacuum_enabled = off, fillfactor = 80);
 INSERT INTO col SELECT i, i % 7, 'key ' || i % 5, i / 100.0, CASE WHEN i % 100 = 0 THEN 'NaN' ELSE i / 8.0 END, i / 3.0,
     CASE WHEN i % 3 > 0 THEN i % 2 = 0 END, '2024-01-01'::timestamp + i * interval '1 minute' FROM generate_series(1, 60000) i;
+-- from 19 on, a scan sets bits of the visibility map for pages that are nearly full
+ALTER TABLE col RESET (fillfactor);
 
 -- the first query ignores the cache, the second one fills it, the third one reads it
 SET gpuagg.cache = on;
@@ -116,7 +118,7 @@ DROP FUNCTION memory_at;
 
 -- after changes, rows of other pages still come from the cache
 UPDATE col SET d = d + 1 WHERE id BETWEEN 100 AND 200;
-SELECT regexp_replace(feed('SELECT k, gpu_sum(d) FROM col GROUP BY k'), 'by (map|LSN)', 'proved') FROM generate_series(1, 2);
+SELECT regexp_replace(feed('SELECT k, gpu_sum(d) FROM col GROUP BY k'), 'by map, by LSN|by map|by LSN', 'proved') FROM generate_series(1, 2);
 DELETE FROM col WHERE id % 10000 = 5;
 INSERT INTO col SELECT i, i % 7, 'new ' || i % 5, i, i, i, true, '2025-01-01' FROM generate_series(60001, 61000) i;
 SELECT * FROM all_agree();

@@ -13,6 +13,7 @@ my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 max_connections = 100
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
+gpuagg.cache = off
 CONF
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 1000000) i;

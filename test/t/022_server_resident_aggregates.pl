@@ -61,7 +61,7 @@ check("gpu_variance(l)");
 check("gpu_min($_), gpu_max($_)") foreach qw(s i l f r n d ts m);
 check("gpu_bool_and(b), gpu_bool_or(b), gpu_every(i > -9000)");
 check("gpu_bit_and(i), gpu_bit_or(l), gpu_bit_xor(s)");
-check("gpu_covar_pop(f, i), gpu_covar_samp(f, r), gpu_corr(f, i), gpu_regr_count(f, i), gpu_regr_slope(f, i), gpu_regr_r2(f, i), gpu_regr_avgx(f, i), gpu_regr_sxy(f, i)");
+check("gpu_covar_pop(f, i), gpu_covar_samp(f, r), gpu_corr(f, i), gpu_regr_count(f, i), gpu_regr_slope(f, i), gpu_regr_r2(f, i), gpu_regr_avgx(f, i), gpu_regr_sxy(f, i)", $node->regression_reason);
 check("gpu_histogram(f, 0, 130, 10000)");
 check("gpu_histogram(i, -5000, 5000, 50), gpu_histogram(f, 0, 130, 7, r)");
 check("gpu_histogram(f, ARRAY[1, 5, 20.5, 100]::float8[]), gpu_histogram_log(f + 1, 1, 1000, 9)");

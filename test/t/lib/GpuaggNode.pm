@@ -249,6 +249,14 @@ sub supervisor_pid
 	return slurp_file('/proc/' . $self->server_pid . '/stat') =~ /\) \S (\d+) / ? $1 : die 'no supervisor';
 }
 
+# Why regression runs on the CPU, in EXPLAIN; undef: it runs on the GPU. From 19 on, core's state of it has values that the GPU does not compute.
+sub regression_reason
+{
+	my ($self) = @_;
+	return $self->safe_psql('postgres', 'SHOW server_version_num') < 190000 ? undef :
+		'an aggregate needs its own transition function, which runs only on the CPU';
+}
+
 # The version of the protocol, from src/protocol.h.
 sub protocol_version
 {

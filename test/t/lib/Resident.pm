@@ -49,7 +49,7 @@ sub is_resident
 
 	is_core_answer($query);
 	my $plan = plan_and_errors($query);
-	like($plan, defined $reason ? qr/Resident Rows: none: $reason|cuda failed: $reason/ : qr/Resident Rows: [1-9]/,
+	like($plan, defined $reason ? qr/Resident Rows: none: $reason|Engine: cpu \($reason|cuda failed: $reason/ : qr/Resident Rows: [1-9]/,
 		defined $reason ? "... not from the device: $reason" : '... from the device');
 	return $plan;
 }
