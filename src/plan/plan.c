@@ -14,6 +14,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
@@ -273,7 +274,10 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinc
 	foreach (lc, query.target->exprs)
 		if (!list_member(query.keys, lfirst(lc)))
 			return;
-	if (!supported_keys(query.keys, query.key_eqops, &why))
+	/* from PostgreSQL 18 on, EXPLAIN shows a window function only with the node that computes it */
+	if (contain_window_function((Node *) query.keys))
+		why = "DISTINCT of results of window functions is not supported";
+	if (why || !supported_keys(query.keys, query.key_eqops, &why))
 	{
 		reasons_reject(root, false, why);
 		return;
