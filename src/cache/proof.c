@@ -37,8 +37,7 @@
  *	  puts its record's LSN on the page, which no other record has.  So equal LSNs mean an unchanged
  *	  page, except for hint bits and PD_ALL_VISIBLE.  If all blocks of a range pass this check, the
  *	  map's LSN that was read before them is recorded, so that the next query can use the map.
- * 3. If neither check succeeds, the block is marked as changed, permanently, and read from the
- * heap.
+ * 3. If neither check succeeds, the block is marked as changed, permanently, and the heap is read.
  *
  * For a span of ranges (span.h) the recorded LSNs of all of its ranges are recorded together.  A
  * span is made only of ranges without blocks that are marked as changed, as the recorded LSN does
