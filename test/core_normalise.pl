@@ -1,12 +1,14 @@
 #!/usr/bin/env perl
 # Removes what the custom scan may change from the output of one of PostgreSQL's regression tests: omits plans, sorts the rows of each
-# result, rounds floats to 10 digits, and removes the padding of columns.
+# result and of consecutive notices (several aggregates call functions in another order), rounds floats to 10 digits, and removes the
+# padding of columns.
 #
 #	test/core_normalise.pl FILE
 use strict;
 use warnings;
 
 my @rows;
+my @notices;
 my $in_result = 0;
 my $is_plan = 0;
 my $previous = '';
@@ -14,6 +16,13 @@ my $previous = '';
 while (my $line = <>)
 {
 	chomp $line;
+	if ($line =~ /^NOTICE: /)
+	{
+		push @notices, squeeze($line);
+		next;
+	}
+	print "$_\n" foreach sort @notices;
+	@notices = ();
 	$line =~ s/(-?\d+\.\d{9,}(?:e[-+]\d+)?)/sprintf('%.10g', $1)/ge;
 	if ($line =~ /^-[-+]*-$|^-+$/ && $previous =~ /^ /)
 	{
@@ -38,7 +47,7 @@ while (my $line = <>)
 	}
 	$previous = $line;
 }
-print map { "$_\n" } $in_result ? @rows : ();
+print map { "$_\n" } $in_result ? @rows : (), sort @notices;
 
 sub squeeze
 {

@@ -397,7 +397,8 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL &&
 			 aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s is not supported in a parallel plan", name);
-	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
+	else if (aggref->agglevelsup != 0 ||
+			 (aggref->aggsplit != AGGSPLIT_SIMPLE && aggref->aggsplit != AGGSPLIT_INITIAL_SERIAL))
 		*why = psprintf("aggregate %s belongs to another query level", name);
 	else if (parallel &&
 			 (entry.row->kind == FINALIZE_FALLBACK || aggmap_row_needs_order(entry.row)) &&

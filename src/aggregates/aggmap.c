@@ -576,7 +576,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 											  by_slots ? argument_form(row->kind) : ARGUMENT_DATUM);
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
-	final_values_init(out, entry.finalfn);
+	final_values_init(out, call->form == PARTIAL_RESULT ? entry.finalfn : InvalidOid);
 	return out;
 }
 

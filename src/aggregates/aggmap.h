@@ -40,6 +40,8 @@ extern AggRole aggmap_role(Oid aggfnoid);
 typedef enum PartialForm
 {
 	PARTIAL_RESULT, /* its result */
+	PARTIAL_TRANS,  /* core's partial aggregate: its transition value, serialized if it is internal
+					 */
 	PARTIAL_STATE,  /* gpuagg_merge: a gpuagg_state */
 	PARTIAL_TEXT,   /* Citus: the text of the transition value, as cstring */
 	PARTIAL_BINARY  /* Citus: its binary form, as bytea */

@@ -85,7 +85,8 @@ void
 final_values_init(AggOutput *out, Oid finalfn)
 {
 	out->values = VALUES_NONE;
-	if (out->form != PARTIAL_RESULT || out->kind == FINALIZE_FALLBACK)
+	if ((out->form != PARTIAL_RESULT && out->form != PARTIAL_TRANS) ||
+		out->kind == FINALIZE_FALLBACK)
 		return;
 	if (out->float8_mean)
 		out->values = VALUES_F64_MEAN;

@@ -446,6 +446,42 @@ partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return PointerGetDatum(SendFunctionCall(&out->output, value));
 }
 
+/* Returns whether slots have the serialized form of the aggregate's internal state. */
+static bool
+slots_are_serialized(const AggOutput *out)
+{
+	return finalize_is_direct(out->kind) ||
+		(out->kind >= FINALIZE_INT8_AVG && out->kind <= FINALIZE_DEC_AVG);
+}
+
+/*
+ * Returns a group's transition value, serialized if it is internal, as core's partial aggregation
+ * does.
+ */
+static Datum
+partial_transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	NullableDatum value;
+	bytea *state;
+
+	if (slots_are_serialized(out) &&
+		(out->fallback < 0 || groups->fallback_nulls[out->fallback][g]))
+	{
+		state = serialize_slots_of_group(out, groups, g);
+		*isnull = state == NULL;
+		return *isnull ?
+			(Datum) 0 :
+			PointerGetDatum(finalize_is_direct(out->kind) ?
+								state :
+								poly_state_for_function(state, out->agg.deserialfn.fn_oid));
+	}
+	value.value = transition_value(out, groups, g, &value.isnull);
+	*isnull = value.isnull;
+	if (OidIsValid(out->agg.serialfn.fn_oid))
+		return call_support(out, &out->agg.serialfn, 1, &value, isnull);
+	return MakeExpandedObjectReadOnly(value.value, value.isnull, out->agg.translen);
+}
+
 bool
 aggmap_reads_registers(const AggOutput *out)
 {
@@ -459,6 +495,8 @@ aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	Datum value;
 
 	CHECK_FOR_INTERRUPTS();
+	if (out->form == PARTIAL_TRANS)
+		return partial_transition_value(out, groups, g, isnull);
 	if (out->form != PARTIAL_RESULT)
 		return partial_value(out, groups, g, isnull);
 	if (direct_value(out, groups, g, &value, isnull))

@@ -179,6 +179,11 @@ partial_call(const Aggref *aggref)
 	PartialCall call = whole;
 	AggRole role = aggmap_role(aggref->aggfnoid);
 
+	if (aggref->aggsplit == AGGSPLIT_INITIAL_SERIAL)
+	{
+		whole.form = PARTIAL_TRANS;
+		return whole;
+	}
 	if (role == AGG_ROLE_NONE || aggref->aggdistinct != NIL || aggref->aggorder != NIL)
 		return whole;
 	if (role == AGG_ROLE_MERGE)

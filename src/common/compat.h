@@ -318,6 +318,57 @@ compat_group_pathkeys(PlannerInfo *root)
 }
 
 /*
+ * Returns whether this is a grouped relation: its paths return partial aggregates of the rows of a
+ * table or join.  From 19 on, the planner makes such relations for eager aggregation.
+ */
+static inline bool
+compat_is_grouped_rel(const RelOptInfo *rel)
+{
+#if PG_VERSION_NUM >= 190000
+	return IS_GROUPED_REL(rel);
+#else
+	return false;
+#endif
+}
+
+/* The partial aggregates that the planner may compute of a relation before it is joined. */
+typedef struct CompatEagerGroups
+{
+	RelOptInfo *rel;        /* the grouped relation, which gets the paths */
+	PathTarget *target;     /* keys, columns that depend on them, and partial aggregates */
+	PathTarget *top_target; /* the same of the topmost parent, if the relation is a partition */
+	List *clauses;          /* a SortGroupClause for each key; refers to columns of top_target */
+	List *keys;             /* the keys' expressions */
+} CompatEagerGroups;
+
+/*
+ * Sets *groups.  Returns false if the planner makes no partial aggregates of this relation, or does
+ * not expect them to pay.
+ */
+static inline bool
+compat_eager_groups(RelOptInfo *rel, CompatEagerGroups *groups)
+{
+#if PG_VERSION_NUM >= 190000
+	const RelAggInfo *info;
+
+	if (IS_GROUPED_REL(rel) || rel->grouped_rel == NULL || IS_DUMMY_REL(rel))
+		return false;
+	info = rel->grouped_rel->agg_info;
+	if (!info->agg_useful || !bms_equal(info->apply_agg_at, rel->relids))
+		return false;
+	groups->rel = rel->grouped_rel;
+	groups->target = info->target;
+	groups->top_target =
+		(IS_OTHER_REL(rel) ? rel->top_parent->grouped_rel : rel->grouped_rel)->agg_info->target;
+	groups->clauses = info->group_clauses;
+	groups->keys = info->group_exprs;
+	return true;
+#else
+	return false;
+#endif
+}
+
+/*
  * Copies the child's number of disabled nodes to the path.  From 18 on, paths count disabled nodes;
  * before, these are part of the cost.
  */

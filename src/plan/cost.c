@@ -20,6 +20,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
+#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -621,6 +622,15 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 			input = rest;
 			run = work;
 		}
+	}
+
+	/* states are serialized */
+	if (query->partial)
+	{
+		AggClauseCosts costs = {0};
+
+		get_agg_clause_costs(query->root, AGGSPLIT_INITIAL_SERIAL, &costs);
+		run += costs.finalCost.startup + query->groups * costs.finalCost.per_tuple;
 	}
 
 	path->startup_cost = startup_cost(query) + having.startup + path->pathtarget->cost.startup;

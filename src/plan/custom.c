@@ -14,11 +14,13 @@
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 
+#include "common/compat.h"
 #include "key_spec.h"
 #include "plan/build_node.h"
 #include "plan/estimate.h"
@@ -362,14 +364,18 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	List *scales = NIL;
 	List *flags;
 	ListCell *lc;
+	bool partial = compat_is_grouped_rel(rel);
 	int nconsts;
 
-	reasons_note_chosen(rel);
+	/* with partial aggregates below a join, the whole aggregation counts as executed by the scan */
+	reasons_note_chosen(partial ? fetch_upper_rel(root, UPPERREL_GROUP_AGG, NULL) : rel);
 	use_physical_targetlist(root, child, keys, inputs);
 	resnos = match_inputs(keys, inputs, child->targetlist);
 	if (resnos == NIL && inputs != NIL)
 		elog(ERROR, "input of an aggregate not found in the child plan");
 
+	/* below a join, pg_plan_advice needs to know the table of each scan */
+	cscan->scan.scanrelid = partial ? rel->relid : 0;
 	cscan->scan.plan.targetlist = tlist;
 	cscan->scan.plan.qual = order_quals(root, list_nth(private, PATH_HAVING));
 	cscan->flags = best_path->flags;

@@ -563,10 +563,11 @@ relation_info(COMPAT_RELATION_PARAMS)
 {
 	if (prev_relation_hook)
 		prev_relation_hook(COMPAT_RELATION_ARGS);
-	if (!gpuagg_enabled || !gpuagg_foreign_partial || gpuagg_require == GPUAGG_FORBID ||
-		!enable_partitionwise_aggregate || !root->parse->hasAggs ||
-		rel->reloptkind != RELOPT_OTHER_MEMBER_REL || rel->fdwroutine == NULL ||
-		rel->fdwroutine->GetForeignUpperPaths == NULL || !is_postgres_fdw(rel->serverid))
+	if (compat_is_grouped_rel(rel) || !gpuagg_enabled || !gpuagg_foreign_partial ||
+		gpuagg_require == GPUAGG_FORBID || !enable_partitionwise_aggregate ||
+		!root->parse->hasAggs || rel->reloptkind != RELOPT_OTHER_MEMBER_REL ||
+		rel->fdwroutine == NULL || rel->fdwroutine->GetForeignUpperPaths == NULL ||
+		!is_postgres_fdw(rel->serverid))
 		return;
 	rel->fdwroutine->GetForeignUpperPaths = upper_paths;
 	rel->fdwroutine->GetForeignPlan = foreign_plan;

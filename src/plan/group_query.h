@@ -2,7 +2,9 @@
  * group_query.h
  *	  The state of one aggregation that the planner's files share.
  *
- *	plan.c		the hook, which uses all others
+ *	plan.c		the hook for aggregations, which uses all others
+ *	eager.c		the hook for partial aggregates below joins
+ *	paths.c		the paths of an aggregation
  *	supported.c	whether the aggregation can have a custom scan
  *	inputs.c	expressions that it needs from the child plan
  *	sets.c		GROUPING SETS
@@ -33,6 +35,8 @@ typedef struct GroupQuery
 	RelOptInfo *input_rel;
 	RelOptInfo *grouped_rel;
 	PathTarget *target;
+	bool partial;         /* partial aggregates below a join: results are transition values */
+	bool parallel_unsafe; /* some expression cannot be evaluated in a worker */
 	List *having;
 	double groups;  /* estimated number of groups */
 	List *pathkeys; /* order of sorted input in which equal keys are adjacent; NIL: none */
@@ -60,6 +64,19 @@ typedef struct GroupQuery
 	List *limit_exprs;   /* LIMIT and OFFSET; neither is NULL */
 	double limit_groups; /* LIMIT plus OFFSET, or -1 if not known yet */
 } GroupQuery;
+
+/* paths.c */
+
+/*
+ * Returns whether an error must be raised if the custom scan cannot be used: by gpuagg.require, or
+ * for a task of a Citus query that requires it.
+ */
+extern bool plan_is_required(void);
+/*
+ * Adds all custom paths of an aggregation.  If the custom scan is required, first removes core's
+ * paths, other than those over a custom scan of partial aggregates.
+ */
+extern void plan_add_paths(GroupQuery *query);
 
 /* custom.c */
 extern const CustomPathMethods gpuagg_path_methods;
@@ -117,6 +134,9 @@ extern int plan_finest_sets(GroupQuery *query);
 extern double plan_estimate_sets(GroupQuery *query, double rows);
 /* Returns the numbers of the keys of each GROUPING(). */
 extern List *plan_grouping_keys(List *groupings, List *key_refs);
+
+/* eager.c: installs the hook for partial aggregates below joins. */
+extern void eager_install_hook(void);
 
 /* union.c */
 

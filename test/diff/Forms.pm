@@ -345,6 +345,9 @@ sub script
 # The name of the setting that runs serial plans in a worker, which depends on the release.
 our $in_worker;
 
+# True if the planner may aggregate a table in part before it joins it.
+our $eager;
+
 my @strategies = qw(auto auto auto single segmented direct hash sort);
 
 # Random settings for the variants with the custom scan.
@@ -381,7 +384,10 @@ sub scan_settings
 	push @settings, 'enable_seqscan = ' . ($pages ? ($scan ne 'seqscan' ? 'off' : 'on') : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
 	  if !$query->{orderly};
 	# combining the states of these aggregates changes the answer, in core too
-	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2) && $query->{sql} !~ /\b(?:lossy|null|unsafe)_sum\(/;
+	my $combines = $query->{sql} !~ /\b(?:lossy|null|unsafe)_sum\(/;
+
+	push @settings, 'enable_partitionwise_aggregate = on' if $combines && chance(0.2);
+	push @settings, $combines && !$query->{orderly} ? 'min_eager_agg_group_size = ' . pick(0, 0, 2, 8) : 'enable_eager_aggregate = off' if $eager;
 	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;
@@ -408,9 +414,11 @@ sub core_settings
 {
 	my ($query) = @_;
 
-	return [ 'max_parallel_workers_per_gather = 0', "work_mem = '64MB'" ] if !$query->{orderly};
+	my @eager = $eager ? 'enable_eager_aggregate = off' : ();
+
+	return [ 'max_parallel_workers_per_gather = 0', "work_mem = '64MB'", @eager ] if !$query->{orderly};
 	return [
-		'max_parallel_workers_per_gather = 0', "work_mem = '64MB'",
+		'max_parallel_workers_per_gather = 0', "work_mem = '64MB'", @eager,
 		'enable_sort = off', 'enable_indexscan = off',
 		'enable_bitmapscan = off', 'enable_indexonlyscan = off'
 	];

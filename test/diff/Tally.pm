@@ -126,6 +126,7 @@ sub watch
 	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches|Device Limit): / } split(/\n/, $text));
 	$seen{'custom scan'} = $text =~ /Custom Scan \(GpuAgg\)/;
 	$seen{'no custom scan'} = !$seen{'custom scan'};
+	$seen{'below a join'} = 1 if $text =~ /Custom Scan \(GpuAgg\) on /;
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
 	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;

@@ -528,6 +528,7 @@ sub prepare
 		Types::add_citext() if !$Types::types{citext};
 	}
 	$Forms::in_worker = must(q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')})->{rows}[0][0];
+	$Forms::eager = @{ must(q{SELECT FROM pg_settings WHERE name = 'enable_eager_aggregate'})->{rows} } > 0;
 	build([ Tables::fixtures() ], \@Tables::fixture_checks);
 	return;
 }

@@ -1,0 +1,470 @@
+/*
+ * paths.c
+ *	  Makes the custom paths of an aggregation.
+ *
+ * There are paths over
+ *
+ *	- the cheapest input;
+ *	- sorted input, whose order the groups keep;
+ *	- a partial input that all participants share, under a Gather;
+ *	- a serial scan of a table whose columns the GPU has cached.
+ *
+ * Partial aggregates below a join (eager.c) have the same paths.  There, a path over partial input
+ * has no Gather: core puts one above the join.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+
+#include "common/compat.h"
+#include "engines/engines.h"
+#include "plan/citus.h"
+#include "plan/group_query.h"
+#include "plan/reasons.h"
+#include "plan/supported.h"
+#include "settings.h"
+
+
+bool
+plan_is_required(void)
+{
+	return gpuagg_require == GPUAGG_REQUIRE || citus_task_is_required();
+}
+
+/*
+ * Returns the pathkeys of groups over sorted input: those of the child, without the aggregates'
+ * order after the keys.
+ */
+static List *
+group_order(GroupQuery *query, Path *child)
+{
+	int nkeys = list_length(query->pathkeys);
+
+	if (query->order == NIL || list_length(child->pathkeys) <= nkeys)
+		return child->pathkeys;
+	return list_truncate(list_copy(child->pathkeys), nkeys);
+}
+
+/*
+ * Makes a path over a child path.  grouped: rows with equal keys are adjacent, and groups keep the
+ * input's order.  sorts: the feed sorts the rows.
+ */
+static CustomPath *
+make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
+{
+	CustomPath *cpath = makeNode(CustomPath);
+	List *limit = query->limit;
+
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = query->grouped_rel;
+	cpath->path.pathtarget = query->target;
+	cpath->path.parallel_safe =
+		query->grouped_rel->consider_parallel && !query->parallel_unsafe && child->parallel_safe;
+	cpath->path.parallel_workers = child->parallel_workers;
+	if (grouped)
+		cpath->path.pathkeys = group_order(query, child);
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	cpath->custom_paths = list_make1(child);
+	cpath->methods = &gpuagg_path_methods;
+	/* if groups arrive in the order of the query's ORDER BY, the LIMIT above stops the scan */
+	if (grouped && pathkeys_contained_in(query->root->sort_pathkeys, cpath->path.pathkeys))
+		query->limit = NIL;
+	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
+	plan_cost_path(query, cpath, child, grouped, sorts);
+	query->limit = limit;
+	return cpath;
+}
+
+/*
+ * Adds paths over sorted input: each group is returned when it is complete, in the input's order.
+ */
+static void
+add_grouped_paths(GroupQuery *query)
+{
+	List *pathkeys = query->pathkeys;
+	Path *cheapest = query->input_rel->cheapest_total_path;
+	ListCell *lc;
+
+	/*
+	 * distinct values, ordered sets and grouping sets are known only when all rows have been read
+	 */
+	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL ||
+		supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) ||
+		query->orders_apart)
+		return;
+	foreach (lc, query->input_rel->pathlist)
+	{
+		Path *path = lfirst(lc);
+		bool sorted = pathkeys_contained_in(pathkeys, path->pathkeys);
+
+		if (path->param_info != NULL || (!sorted && path != cheapest))
+			continue;
+		path = plan_path_of_inputs(query, path);
+		if (!sorted)
+			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
+		add_path(query->grouped_rel, (Path *) make_path(query, path, true, false));
+	}
+}
+
+/* Adds paths over input in this order. grouped: rows with equal keys are adjacent. */
+static void
+add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
+{
+	Path *cheapest = query->input_rel->cheapest_total_path;
+	ListCell *lc;
+
+	foreach (lc, query->input_rel->pathlist)
+	{
+		Path *path = lfirst(lc);
+		int presorted;
+		bool sorted = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
+
+		if (path->param_info != NULL)
+			continue;
+		if (!sorted && presorted > 0 && enable_incremental_sort)
+			path = (Path *) create_incremental_sort_path(query->root, query->input_rel, path,
+														 pathkeys, presorted, -1);
+		else if (!sorted && path == cheapest)
+			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
+		else if (!sorted)
+			continue;
+		add_path(query->grouped_rel,
+				 (Path *) make_path(query, plan_path_of_inputs(query, path), grouped, false));
+	}
+}
+
+/*
+ * Aggregates with an ORDER BY need each group's rows in that order.  The input is sorted once for
+ * all of them: by keys and order together, by a Sort or by the feed; or by the order alone, and
+ * then groups are found by hashing.
+ */
+static void
+add_ordered_paths(GroupQuery *query)
+{
+	List *pathkeys = list_copy(query->pathkeys);
+	bool grouped = query->keys != NIL && query->sets == NIL;
+	ListCell *lc;
+
+	foreach (lc, query->order)
+	{
+		PathKey *pathkey = lfirst_node(PathKey, lc);
+		bool redundant = false;
+		ListCell *lc2;
+
+		foreach (lc2, pathkeys)
+			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
+		if (!redundant)
+			pathkeys = lappend(pathkeys, pathkey);
+	}
+	add_sorted_paths(query, pathkeys, grouped);
+	if (grouped && plan_hashes_ordered(query))
+		add_sorted_paths(query, query->order, false);
+	if (query->order_inputs != NIL)
+		add_path(query->grouped_rel,
+				 (Path *) make_path(
+					 query, plan_path_of_inputs(query, query->input_rel->cheapest_total_path),
+					 false, true));
+}
+
+/* Returns the bitmap or index scan that core has found cheapest for a table, or NULL. */
+static Path *
+scan_by_index(GroupQuery *query, Path *cheapest)
+{
+	RelOptInfo *rel = query->input_rel;
+
+	while (cheapest && IsA(cheapest, ProjectionPath))
+		cheapest = ((ProjectionPath *) cheapest)->subpath;
+	if (cheapest == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION ||
+		rel->relid == 0 ||
+		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
+		 cheapest->pathtype != T_BitmapHeapScan))
+		return NULL;
+	return cheapest;
+}
+
+/*
+ * Returns whether core may have dropped a sequential scan too early.  Core keeps one only if no
+ * path by an index is cheaper than reading all pages of the table.  That may be wrong if the column
+ * cache has most of them.
+ */
+static bool
+may_miss_scan(GroupQuery *query, Path *cheapest)
+{
+	RelOptInfo *rel = query->input_rel;
+	RangeTblEntry *rte;
+
+	if (scan_by_index(query, cheapest) == NULL || !bms_is_empty(rel->lateral_relids))
+		return false;
+	rte = planner_rt_fetch(rel->relid, query->root);
+	return !rte->inh && rte->tablesample == NULL && plan_cached_share(query->root, rel) > 0.5;
+}
+
+/*
+ * Returns whether a path over a sequential scan may compete with paths over core's cheapest scan.
+ * Core prices a scan by an index as if its pages were on disk.  They are usually in memory, and
+ * then an index that leads to few rows is much faster.
+ */
+static bool
+beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
+{
+	Path *scan = scan_by_index(query, cheapest);
+
+	return scan == NULL ||
+		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
+}
+
+/* Returns a path: a sequential scan of the input table that computes the query's inputs. */
+static Path *
+sequential_scan(GroupQuery *query, int workers)
+{
+	return plan_path_of_inputs(query,
+							   create_seqscan_path(query->root, query->input_rel, NULL, workers));
+}
+
+/* Adds a path over a sequential scan that core dropped (may_miss_scan), if it beats `cheapest`. */
+static void
+add_missed_scan(GroupQuery *query, Path *cheapest)
+{
+	CustomPath *cpath = make_path(query, sequential_scan(query, 0), false, false);
+
+	if (beats_index(query, cpath, cheapest))
+		add_path(query->grouped_rel, (Path *) cpath);
+}
+
+/*
+ * Adds a path over a partial input, whose rows the participants share.  If there are few groups,
+ * the last participant returns all of them.  Many groups are merged and returned by all
+ * participants in parallel (exec/parallel.c); this also makes a partial path for what is above.
+ * Partial aggregates get a partial path in both cases, and no Gather.  cheapest: an index scan that
+ * the path must beat, or NULL.
+ */
+static void
+add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
+{
+	CustomPath *cpath = make_path(query, partial, false, false);
+	CustomPath *side;
+	Cost exchange;
+
+	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0 ||
+		!beats_index(query, cpath, cheapest))
+		return;
+	cpath->path.parallel_aware = true;
+	exchange = plan_exchange_cost(query, partial);
+	cpath->path.total_cost += exchange;
+	cpath->path.startup_cost += exchange;
+	if (!query->partial)
+		add_path(query->grouped_rel,
+				 (Path *) create_gather_path(query->root, query->grouped_rel, &cpath->path,
+											 query->target, NULL, &cpath->path.rows));
+	if (!query->partial &&
+		(query->groups < MANY_GROUPS || query->grouped_rel->reloptkind != RELOPT_UPPER_REL))
+		return;
+	side = makeNode(CustomPath);
+	*side = *cpath;
+	if (query->groups >= MANY_GROUPS)
+		side->path.rows = clamp_row_est(cpath->path.rows / (partial->parallel_workers + 1));
+	add_partial_path(query->grouped_rel, &side->path);
+}
+
+/*
+ * Returns a path by which this process alone reads the relation: a sequential scan of a table, or
+ * an Append over partitions; NULL if there is none.
+ */
+static Path *
+serial_scan(GroupQuery *query, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, query->root);
+	ListCell *lc;
+
+	if (rte->rtekind == RTE_RELATION && !rte->inh)
+		return rte->relkind == RELKIND_RELATION && rte->tablesample == NULL ?
+			create_seqscan_path(query->root, rel, NULL, 0) :
+			NULL;
+	foreach (lc, rel->pathlist)
+	{
+		Path *path = lfirst(lc);
+
+		if (IsA(path, AppendPath) && !path->parallel_aware && path->param_info == NULL)
+			return path;
+	}
+	return NULL;
+}
+
+/*
+ * Adds a path over a scan by this process alone if the GPU has cached what it reads.  That scan
+ * need not be the cheapest input.
+ */
+static void
+add_cached_path(GroupQuery *query)
+{
+	RelOptInfo *rel = query->input_rel;
+	CustomPath *cpath;
+	Path *input;
+
+	/* a scan cannot have set-returning functions in its target list */
+	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
+		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL ||
+		(input = serial_scan(query, rel)) == NULL)
+		return;
+	input = plan_path_of_inputs(query, input);
+	if (plan_resident_share(query, input) <= 0)
+		return;
+	cpath = make_path(query, input, false, false);
+	if (beats_index(query, cpath, rel->cheapest_total_path))
+		add_path(query->grouped_rel, (Path *) cpath);
+}
+
+/* Returns whether the best path so far is one of core's that starts workers. */
+static bool
+core_is_parallel(const RelOptInfo *rel)
+{
+	Path *best = NULL;
+	ListCell *lc;
+
+	foreach (lc, rel->pathlist)
+		if (best == NULL || ((Path *) lfirst(lc))->total_cost < best->total_cost)
+			best = lfirst(lc);
+	while (best)
+		switch (nodeTag(best))
+		{
+			case T_AggPath:
+				best = ((AggPath *) best)->subpath;
+				break;
+			case T_GroupPath:
+				best = ((GroupPath *) best)->subpath;
+				break;
+			case T_SortPath:
+			case T_IncrementalSortPath:
+				best = ((SortPath *) best)->subpath;
+				break;
+			case COMPAT_UNIQUE_PATH_TAG:
+				best = ((CompatUniquePath *) best)->subpath;
+				break;
+			case T_ProjectionPath:
+				best = ((ProjectionPath *) best)->subpath;
+				break;
+			default:
+				return IsA(best, GatherPath) || IsA(best, GatherMergePath);
+		}
+	return false;
+}
+
+/* Adds paths over partial input, unless the query cannot run in parallel or should not. */
+static void
+add_parallel_paths(GroupQuery *query)
+{
+	RelOptInfo *rel = query->input_rel;
+	Path *cheapest;
+	const char *why;
+
+	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
+		return;
+	/*
+	 * Each rescan would start workers and read all rows; a single process keeps its groups.  So a
+	 * parallel path is added only if core would also use one.
+	 */
+	if (plan_outer_params(query->root) != NIL && !core_is_parallel(query->grouped_rel))
+		return;
+	if (!supported_parallel(query->aggs, &why))
+	{
+		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
+		return;
+	}
+	cheapest = linitial(rel->partial_pathlist);
+	add_parallel_path(query, plan_path_of_inputs(query, cheapest), NULL);
+	if (may_miss_scan(query, cheapest))
+		add_parallel_path(query,
+						  sequential_scan(query,
+										  compute_parallel_worker(rel, rel->pages, -1,
+																  max_parallel_workers_per_gather)),
+						  cheapest);
+}
+
+/*
+ * Returns whether the path contains a custom scan of partial aggregates below a join.  Looks into
+ * paths that core makes between such a scan and the final aggregation.
+ */
+static bool
+has_partial_scan(const Path *path)
+{
+	ListCell *lc;
+
+	check_stack_depth();
+	switch (nodeTag(path))
+	{
+		case T_CustomPath:
+			return ((const CustomPath *) path)->methods == &gpuagg_path_methods &&
+				compat_is_grouped_rel(path->parent);
+		case T_AggPath:
+			return has_partial_scan(((const AggPath *) path)->subpath);
+		case T_SortPath:
+		case T_IncrementalSortPath:
+			return has_partial_scan(((const SortPath *) path)->subpath);
+		case T_ProjectionPath:
+			return has_partial_scan(((const ProjectionPath *) path)->subpath);
+		case T_MaterialPath:
+			return has_partial_scan(((const MaterialPath *) path)->subpath);
+		case T_GatherPath:
+			return has_partial_scan(((const GatherPath *) path)->subpath);
+		case T_GatherMergePath:
+			return has_partial_scan(((const GatherMergePath *) path)->subpath);
+		case T_NestPath:
+		case T_MergePath:
+		case T_HashPath:
+			return has_partial_scan(((const JoinPath *) path)->outerjoinpath) ||
+				has_partial_scan(((const JoinPath *) path)->innerjoinpath);
+		case T_AppendPath:
+			foreach (lc, ((const AppendPath *) path)->subpaths)
+				if (!has_partial_scan(lfirst(lc)))
+					return false;
+			return ((const AppendPath *) path)->subpaths != NIL;
+		default:
+			return false;
+	}
+}
+
+/* Returns the paths that contain a custom scan of partial aggregates, in the same order. */
+static List *
+paths_with_partial_scan(List *paths)
+{
+	List *result = NIL;
+	ListCell *lc;
+
+	foreach (lc, paths)
+		if (has_partial_scan(lfirst(lc)))
+			result = lappend(result, lfirst(lc));
+	return result;
+}
+
+void
+plan_add_paths(GroupQuery *query)
+{
+	RelOptInfo *rel = query->grouped_rel;
+	Path *cheapest = query->input_rel->cheapest_total_path;
+
+	if (!query->partial)
+	{
+		reasons_add_candidate(query->root, rel, cheapest->rows);
+		if (plan_is_required())
+		{
+			rel->pathlist = paths_with_partial_scan(rel->pathlist);
+			rel->partial_pathlist = paths_with_partial_scan(rel->partial_pathlist);
+		}
+	}
+	if (query->order != NIL)
+	{
+		add_ordered_paths(query);
+		return;
+	}
+	add_path(rel, (Path *) make_path(query, plan_path_of_inputs(query, cheapest), false, false));
+	add_cached_path(query);
+	if (may_miss_scan(query, cheapest))
+		add_missed_scan(query, cheapest);
+	add_grouped_paths(query);
+	add_parallel_paths(query);
+}
