@@ -29,7 +29,6 @@
 #include "plan/supported.h"
 #include "settings.h"
 
-
 bool
 plan_is_required(void)
 {
