@@ -65,7 +65,7 @@ report(double ms)
 
 /* Handles the timer's signal. */
 static void
-tick(SIGNAL_ARGS)
+tick(int signal)
 {
 	int save_errno = errno;
 	double now = computed_ms();
