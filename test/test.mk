@@ -85,6 +85,8 @@ unit_objects = $(patsubst $(TOP)%.c,$(UNIT_DIR)/$1/%.o,$2)
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
 CUDA_SRCS = $(wildcard $(TOP)test/unit/cuda/*.c)
+# takes long to compile, and does not depend on RESIDENT_CFLAGS
+STUB_VECTOR = $(TOP)test/unit/cuda/cuda_stub_vector.c
 STUB_SRCS = $(SERVED_SRCS) $(CUDA_SRCS)
 RESIDENT_SRCS = $(addprefix $(TOP),$(RESIDENT_PARTS))
 UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lpthread -lm
@@ -95,7 +97,8 @@ $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 $(filter-out %/resident_test %/store_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
 $(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
 $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
-$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(SERVED_SRCS)) $(call unit_objects,stub,$(CUDA_SRCS))
+$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(SERVED_SRCS) $(filter-out $(STUB_VECTOR),$(CUDA_SRCS)))
+$(UNIT_DIR)/resident_test: $(call unit_objects,stub,$(STUB_VECTOR))
 $(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c budget.c))
 
 # Chunks need PostgreSQL's headers. test/unit/backend.h and chunk_model.c define the functions that they call.
