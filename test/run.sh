@@ -195,7 +195,8 @@ part_unit() {
 	tests=$(tests_of unit)
 	# shellcheck disable=SC2046
 	check "$prefix build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" ${1:+SANITIZE=1} $(unit_targets "$dir")
-	# one per processor concurrently
+	# one per processor concurrently, the longest one first
+	tests=$(grep -x resident_test <<<"$tests"; grep -vx resident_test <<<"$tests")
 	ASAN_OPTIONS=detect_leaks=0 xargs -P"$(nproc)" -I{} sh -c '"$0/{}" >"$1-{}.log" 2>&1; echo $? >"$1-{}.status"' \
 		"$top/$dir" "$results/$prefix" <<<"$tests"
 	for t in $tests; do
@@ -522,7 +523,7 @@ failures() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cached tap regress server sanitize diff clients unit stress build fdw fuzz docs isolation monitoring states citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(sanitize cached tap regress server diff clients unit stress build fdw fuzz docs isolation monitoring states citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2
