@@ -203,7 +203,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	pg_atomic_init_u32(&shared->next_value_part, 0);
 	shared->most = pcxt->nworkers + 1;
 	shared->nparts = count_partitions(shared->most, state->plan->est_groups);
-	/* of distinct values there may be as many as rows */
+	/* there may be as many distinct values as rows */
 	shared->nvalue_parts = count_partitions(shared->most, state->plan->est_rows);
 	shared_rows_init(parallel_rows(shared), shared->most, count_exchanges(node), pcxt->seg);
 	reset_counters(shared);
@@ -329,32 +329,40 @@ values_engine(const GpuAggState *state, int set)
 }
 
 /*
- * Returns whether there are so many distinct values that merging them in partitions is faster, and
- * whether this participant can do that.
+ * Returns whether this participant has so many distinct values that merging them in partitions is
+ * faster, and can merge them.
  */
 static bool
-has_many_values(GpuAggState *state, int active)
+has_many_values(const GpuAggState *state)
 {
 	Engine *engine;
 	bool many = false;
 
-	for (int set = 0; (engine = values_engine(state, set)) != NULL; set++)
+	for (int set = 0; !state->run.values_exchanged && (engine = values_engine(state, set)) != NULL;
+		 set++)
 	{
 		EngineStats stats;
 
 		if (engine->ops->begin_part == NULL)
 			return false;
 		engine->ops->stats(engine, &stats);
-		many |= stats.groups >= MANY_GROUPS / active || stats.spilled_bytes > 0;
+		many |= stats.groups >= MANY_GROUPS / state->shared->most || stats.spilled_bytes > 0;
 	}
 	return many;
 }
 
-/* Returns whether this participant still has distinct values of its own, by set. */
-static bool
-has_values(const GpuAggState *state)
+/*
+ * Returns END_VALUES or END_PARTS if a participant has decided that partitions are merged, else
+ * END_EXPORT.  The caller holds the mutex.
+ */
+static InputEnd
+decided_end(const GpuAggState *state)
 {
-	return !state->run.values_exchanged && values_engine(state, 0) != NULL;
+	const GpuAggShared *shared = state->shared;
+
+	if (shared->values_partitioned && !state->run.values_exchanged)
+		return END_VALUES;
+	return shared->partitioned ? END_PARTS : END_EXPORT;
 }
 
 /*
@@ -365,28 +373,25 @@ static InputEnd
 choose_end(GpuAggState *state, const EngineStats *stats)
 {
 	GpuAggShared *shared = state->shared;
-	bool many_values = has_values(state) && has_many_values(state, shared->most);
+	bool many_values = has_many_values(state);
 	bool spilled = stats->spilled_bytes > 0 && state->spec->nkeys > 0;
-	InputEnd end = END_EXPORT;
+	InputEnd end;
 
 	SpinLockAcquire(&shared->mutex);
-	if (shared->values_partitioned && !state->run.values_exchanged)
-		end = END_VALUES;
-	else if (shared->partitioned)
-		end = END_PARTS;
-	else if (shared->emitting || shared->active == 1)
+	end = decided_end(state);
+	if (end == END_EXPORT && (shared->emitting || shared->active == 1))
 	{
 		end = shared->emitting ? END_SILENT : END_LAST;
 		shared->emitting = true;
 		shared->active--;
 	}
-	else if (many_values)
+	else if (end == END_EXPORT && many_values)
 	{
 		end = END_VALUES_FIRST;
 		shared->values_partitioned = true;
 		shared->first_export = shared->nexports;
 	}
-	else if (state->engine->ops->begin_part &&
+	else if (end == END_EXPORT && state->engine->ops->begin_part &&
 			 (stats->groups >= MANY_GROUPS / shared->active || spilled))
 	{
 		end = END_PARTS_FIRST;
@@ -404,14 +409,11 @@ static InputEnd
 end_after_export(GpuAggState *state, const GroupExport *export)
 {
 	GpuAggShared *shared = state->shared;
-	InputEnd end = END_EXPORT;
+	InputEnd end;
 
 	SpinLockAcquire(&shared->mutex);
-	if (shared->values_partitioned && !state->run.values_exchanged)
-		end = END_VALUES;
-	else if (shared->partitioned)
-		end = END_PARTS;
-	else
+	end = decided_end(state);
+	if (end == END_EXPORT)
 	{
 		shared->exports[shared->nexports++] = *export;
 		if (--shared->active == 0)

@@ -253,6 +253,7 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 	Pattern *pattern;
 	Const *right;
 	Vec *left, *mask, *r;
+	bool simple;
 
 	if (!expr_is_like(funcid))
 		return NULL;
@@ -260,14 +261,15 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 	if (!IsA(right, Const) || right->constisnull || !expr_collation_is_deterministic(collation))
 		return NULL;
 	pattern = make_pattern(text_to_cstring(DatumGetTextPP(right->constvalue)));
-	if (pattern == NULL || (!expr_is_simple_like(args) && !can_search_bytes()))
+	simple = expr_is_simple_like(args);
+	if (pattern == NULL || (!simple && !can_search_bytes()))
 		return NULL;
 	pattern->negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
 	left = expr_compile_as(set, linitial(args), COLUMN_DATUM, stage);
 	if (left == NULL)
 		return NULL;
 	/* a search is slow enough to omit the rows for which core would not evaluate it */
-	mask = expr_is_simple_like(args) ? NULL : expr_mask_vec(set, set->mask, stage);
+	mask = simple ? NULL : expr_mask_vec(set, set->mask, stage);
 	r = expr_emit_bool(set, stage, run_like, expr, left, NULL, mask, pattern);
 	r->masked |= mask != NULL;
 	return r;

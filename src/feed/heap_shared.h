@@ -32,7 +32,7 @@ typedef enum SharedBitmapPhase
 /* The bitmap of one bitmap heap scan. */
 typedef struct SharedBitmap
 {
-	int plan_node_id; /* of the scan */
+	int plan_node_id; /* identifies the scan */
 	bool by_pages;    /* the feed reads it; false: the executor runs the scan */
 	slock_t mutex;    /* protects phase */
 	SharedBitmapPhase phase;

@@ -354,6 +354,16 @@ ties_cost(GroupQuery *query, Path *child)
 }
 
 /*
+ * Returns whether the DISTINCT aggregate may be a sum of floats, which depends on the order of the
+ * values. type: the column type of its argument
+ */
+static bool
+may_sum_floats(const Aggref *aggref, ColumnType type)
+{
+	return column_is_float(type) && aggref->aggtype != INT8OID;
+}
+
+/*
  * Returns whether a GPU can reduce the distinct values and the ordered sets of these aggregates,
  * judging by their types.
  */
@@ -376,9 +386,8 @@ can_reduce_sets_on_gpu(List *aggs)
 			return false;
 		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 		type = spec_column_type(exprType(arg), exprTypmod(arg), &scale);
-		/* sums of floats depend on the order of the values */
 		if (ordered ? !spec_type_has_codes(exprType(arg)) :
-					  type == COLUMN_DATUM || (column_is_float(type) && aggref->aggtype != INT8OID))
+					  type == COLUMN_DATUM || may_sum_floats(aggref, type))
 			return false;
 	}
 	return true;
@@ -502,8 +511,7 @@ exchanges_values(GroupQuery *query)
 		sets++;
 		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 		if (aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn) ||
-			(aggref->aggtype != INT8OID &&
-			 column_is_float(spec_column_type(exprType(arg), exprTypmod(arg), &scale))))
+			may_sum_floats(aggref, spec_column_type(exprType(arg), exprTypmod(arg), &scale)))
 			return false;
 	}
 	/* aggregates with the same values share a set, which is ignored here */
