@@ -92,6 +92,7 @@ struct Dictionary
 	int n;         /* codes given so far */
 	int capacity;  /* allocated entries of values */
 	Datum *values; /* [code] the value that is kept */
+	uint32 *value_hashes;       /* [code] its hash */
 	struct value_hash *entries; /* codes by value; NULL is not among them */
 	int32 null_code;            /* NO_CODE: NULL has none yet */
 	size_t value_bytes;         /* in values_cxt */
@@ -195,20 +196,12 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* Hashes the value kept for a code: returns the same hash as when it was added. */
-static uint32
-code_hash(Dictionary *dict, uint32 code)
-{
-	Datum detoasted;
-
-	return hash_value(dict, dict->class, dict->values[code], &detoasted);
-}
-
 /* A value that is being looked up. */
 typedef struct Sought
 {
 	Dictionary *dict;
 	ValueClass class;
+	bool lasting; /* Column.lasting */
 	Datum value;
 } Sought;
 
@@ -224,7 +217,7 @@ equals_sought(const Sought *sought, uint32 code)
 #define SH_ELEMENT_TYPE DictEntry
 #define SH_KEY_TYPE uint32
 #define SH_KEY code
-#define SH_HASH_KEY(entries, code) code_hash(((Sought *) (entries)->private_data)->dict, code)
+#define SH_HASH_KEY(entries, code) (((Sought *) (entries)->private_data)->dict->value_hashes[code])
 #define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
 /* With the default of 0.9, queries with text keys take up to a quarter longer. */
 #define SH_FILLFACTOR 0.5
@@ -272,9 +265,12 @@ dictionary_reset(Dictionary *dict)
 {
 	if (dict->values)
 		pfree(dict->values);
+	if (dict->value_hashes)
+		pfree(dict->value_hashes);
 	if (dict->entries)
 		value_destroy(dict->entries);
 	dict->values = NULL;
+	dict->value_hashes = NULL;
 	dict->entries = NULL;
 	dict->n = dict->capacity = 0;
 	dict->null_code = NO_CODE;
@@ -285,6 +281,32 @@ dictionary_reset(Dictionary *dict)
 		memset(dict->short_cache, 0, SHORTS_SIZE);
 	MemoryContextReset(dict->values_cxt);
 	MemoryContextReset(dict->temp_cxt);
+}
+
+/* Makes room for so many codes. */
+static void
+set_capacity(Dictionary *dict, int capacity)
+{
+	if (dict->values)
+	{
+		dict->values = repalloc_huge(dict->values, capacity * sizeof(Datum));
+		dict->value_hashes = repalloc_huge(dict->value_hashes, capacity * sizeof(uint32));
+	}
+	else
+	{
+		dict->values = MemoryContextAllocHuge(dict->cxt, capacity * sizeof(Datum));
+		dict->value_hashes = MemoryContextAllocHuge(dict->cxt, capacity * sizeof(uint32));
+	}
+	dict->capacity = capacity;
+}
+
+void
+dictionary_reserve(Dictionary *dict, uint32 values)
+{
+	if (dict->entries == NULL)
+		dict->entries = value_create(dict->cxt, Max(values, FIRST_VALUES), NULL);
+	if (dict->capacity < Min(values, PG_INT32_MAX))
+		set_capacity(dict, (int) Min(values, PG_INT32_MAX));
 }
 
 /* ---- comparisons --------------------------------------------------------- */
@@ -346,30 +368,32 @@ dictionary_met_variant(const Dictionary *dict)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Gives the next code to a value (or NULL) that has none, and keeps a copy. Returns the code. */
+/* Gives the next code to a value that has none, and keeps the value. Returns the code. */
 static int32
-add_code(Dictionary *dict, Datum value, bool isnull)
+add_code(Dictionary *dict, Datum value, uint32 hash)
 {
 	if (dict->n == dict->capacity)
-	{
-		int capacity = (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX);
-
-		if (dict->values)
-			dict->values = repalloc_huge(dict->values, capacity * sizeof(Datum));
-		else
-			dict->values = MemoryContextAlloc(dict->cxt, capacity * sizeof(Datum));
-		dict->capacity = capacity;
-	}
-	if (!isnull && !dict->typbyval)
-	{
-		MemoryContext old = MemoryContextSwitchTo(dict->values_cxt);
-
-		value = datumCopy(value, false, dict->typlen);
-		MemoryContextSwitchTo(old);
-		dict->value_bytes += 16 + datumGetSize(value, false, dict->typlen);
-	}
+		set_capacity(dict, (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX));
 	dict->values[dict->n] = value;
+	dict->value_hashes[dict->n] = hash;
 	return dict->n++;
+}
+
+/* Returns the value sought, or a copy that lasts as long as the dictionary. */
+static Datum
+keep_value(const Sought *sought)
+{
+	Dictionary *dict = sought->dict;
+	MemoryContext old;
+	Datum value;
+
+	if (dict->typbyval || sought->lasting)
+		return sought->value;
+	old = MemoryContextSwitchTo(dict->values_cxt);
+	value = datumCopy(sought->value, false, dict->typlen);
+	MemoryContextSwitchTo(old);
+	dict->value_bytes += 16 + datumGetSize(value, false, dict->typlen);
+	return value;
 }
 
 /* Returns whether another code may be given; the limits are those of dictionary_lookup. */
@@ -390,7 +414,7 @@ add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 
 	if (!has_room(dict, max_codes, max_bytes))
 		return NO_CODE;
-	code = add_code(dict, sought.value, false);
+	code = add_code(dict, keep_value(&sought), hash);
 	dict->entries->private_data = &sought;
 	value_insert_hash(dict->entries, code, hash, &found);
 	return code;
@@ -404,7 +428,7 @@ static inline void
 lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows,
 				   int64 max_codes, size_t max_bytes, int32 *codes, const uint32 *hashes)
 {
-	Sought sought = {dict, class};
+	Sought sought = {dict, class, col->lasting};
 	value_hash entries = *dict->entries;
 
 	entries.private_data = &sought;
@@ -415,7 +439,7 @@ lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nr
 		if (unlikely(column_is_null(col, i)))
 		{
 			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
 			codes[i] = dict->null_code;
 			continue;
 		}
@@ -459,13 +483,33 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 	}
 }
 
+/* Does the same where the column comes with the hashes. */
+static void
+copy_hashes(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
+{
+	const Datum *values = col->values;
+	const value_hash *entries = dict->entries;
+
+	for (int i = 0; i < nrows; i++)
+	{
+		bool isnull = column_is_null(col, i);
+
+		hashes[i] = isnull ? NULL_VALUE_HASH : col->hashes[i];
+		dict->detoasted[i] = isnull ? (Datum) 0 : values[i];
+		if (entries)
+			__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
+	}
+}
+
 /* Fills hashes[], and dict->detoasted[] with values in temp_cxt, for all rows of a column. */
 static void
 hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {
 	MemoryContext old = MemoryContextSwitchTo(dict->temp_cxt);
 
-	if (dict->class == VALUES_TEXT)
+	if (col->hashes)
+		copy_hashes(dict, col, nrows, hashes);
+	else if (dict->class == VALUES_TEXT)
 		hash_rows(dict, VALUES_TEXT, col, nrows, hashes);
 	else
 		hash_rows(dict, dict->class, col, nrows, hashes);
@@ -526,7 +570,7 @@ lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_
 	const Datum *values = col->values;
 	ShortValue *short_cache = dict->short_cache;
 	HashSeed seed = dict->seed;
-	Sought sought = {dict, VALUES_TEXT};
+	Sought sought = {dict, VALUES_TEXT, false};
 	int others = 0;
 
 	for (int i = 0; i < nrows; i++)
@@ -537,7 +581,7 @@ lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_
 		if (unlikely(column_is_null(col, i)))
 		{
 			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
 			codes[i] = dict->null_code;
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
@@ -564,8 +608,8 @@ lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_
 static bool
 can_use_short_cache(Dictionary *dict, const Column *col, size_t max_bytes)
 {
-	if (dict->class != VALUES_TEXT || col->codes || dict->short_misses >= SHORT_MISSES ||
-		dict->n == 0)
+	if (dict->class != VALUES_TEXT || col->codes || col->hashes ||
+		dict->short_misses >= SHORT_MISSES || dict->n == 0)
 		return false;
 	if (dict->short_cache == NULL && max_bytes / 16 > SHORTS_SIZE)
 		dict->short_cache = MemoryContextAllocZero(dict->cxt, SHORTS_SIZE);
@@ -606,7 +650,7 @@ prepare_feed_codes(Dictionary *dict, const Column *col)
 static pg_noinline void
 lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, FeedCode *known)
 {
-	Sought sought = {dict, dict->class};
+	Sought sought = {dict, dict->class, false};
 	DictEntry *entry;
 
 	known->hash = hash_value(dict, dict->class, value, &sought.value);
@@ -644,7 +688,7 @@ lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_code
 		if (unlikely(validity && !bitmap_get(validity, i)))
 		{
 			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
 			codes[i] = dict->null_code;
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
@@ -692,18 +736,9 @@ dictionary_value(const Dictionary *dict, int32 code, bool *isnull)
 }
 
 uint32
-dictionary_hash(Dictionary *dict, int32 code)
+dictionary_hash(const Dictionary *dict, int32 code)
 {
-	MemoryContext old;
-	uint32 hash;
-
-	if (code == dict->null_code)
-		return NULL_VALUE_HASH;
-	old = MemoryContextSwitchTo(dict->temp_cxt);
-	hash = code_hash(dict, code);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(dict->temp_cxt);
-	return hash;
+	return dict->value_hashes[code];
 }
 
 int
@@ -715,7 +750,7 @@ dictionary_size(const Dictionary *dict)
 size_t
 dictionary_memory(const Dictionary *dict)
 {
-	size_t bytes = dict->value_bytes + dict->capacity * sizeof(Datum);
+	size_t bytes = dict->value_bytes + dict->capacity * (sizeof(Datum) + sizeof(uint32));
 
 	return bytes + (dict->entries ? dict->entries->size * sizeof(DictEntry) : 0);
 }

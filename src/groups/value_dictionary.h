@@ -39,7 +39,7 @@ extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
 extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
 
 /* Returns the hash that dictionary_lookup gave for the value of a code. */
-extern uint32 dictionary_hash(Dictionary *dict, int32 code);
+extern uint32 dictionary_hash(const Dictionary *dict, int32 code);
 /*
  * Returns whether a value has the same bytes as the one kept for its code. Equal values may differ
  * in their bytes, as 1.0 and 1.00 do. Either value may be compressed or out of line.
@@ -59,5 +59,7 @@ extern int dictionary_size(const Dictionary *dict);
 extern size_t dictionary_memory(const Dictionary *dict);
 /* Forgets all values; codes start from 0 again. */
 extern void dictionary_reset(Dictionary *dict);
+/* Makes room for so many values. */
+extern void dictionary_reserve(Dictionary *dict, uint32 values);
 
 #endif /* GPUAGG_VALUE_DICTIONARY_H */
