@@ -27,6 +27,12 @@
 /* Room for values when the dictionary is created. */
 #define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
+/* Dictionaries with fewer values stay in the caches, and need no prefetching. */
+#define MANY_VALUES 4096
+/* Lookups whose memory is prefetched together; more would displace each other from the caches. */
+#define LOOKUP_BLOCK 64
+/* FeedCode.code while the value waits for its lookup in this batch. */
+#define AWAITED_CODE (-2)
 
 /* How values are hashed and compared. */
 typedef enum ValueClass
@@ -97,9 +103,11 @@ struct Dictionary
 	int32 null_code;            /* NO_CODE: NULL has none yet */
 	size_t value_bytes;         /* in values_cxt */
 	Datum *detoasted;           /* [row of a batch] */
+	uint32 *new_rows;           /* rows of a batch whose values are looked up together */
 	FeedCode *feed_codes;       /* [number in the feed's dictionary (Column.codes)] */
 	uint32 feed_codes_size;     /* allocated entries */
 	uint32 nfeed_codes;
+	uint32 nknown_codes;     /* those whose code is known */
 	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
 	int short_misses;        /* batches in which most rows missed the cache */
@@ -251,6 +259,7 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 	if (OidIsValid(key->hashfunc))
 		fmgr_info_cxt(key->hashfunc, &dict->hashfn, cxt);
 	dict->detoasted = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
+	dict->new_rows = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
 	return dict;
 }
 
@@ -421,6 +430,35 @@ add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 }
 
 /*
+ * Prefetches what lookups of n values with these hashes read: the first entries of their probe
+ * sequences, and the values kept for those with equal hashes.
+ */
+static void
+prefetch_lookups(const Dictionary *dict, const uint32 *hashes, int n)
+{
+	const value_hash *entries = dict->entries;
+
+	if (dict->n < MANY_VALUES)
+		return;
+	for (int i = 0; i < n; i++)
+		__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
+	for (int i = 0; i < n; i++)
+	{
+		const DictEntry *entry = &entries->data[hashes[i] & entries->sizemask];
+
+		if (entry->status == value_SH_IN_USE && entry->hash == hashes[i])
+			__builtin_prefetch(&dict->values[entry->code]);
+	}
+	for (int i = 0; i < n && !dict->typbyval; i++)
+	{
+		const DictEntry *entry = &entries->data[hashes[i] & entries->sizemask];
+
+		if (entry->status == value_SH_IN_USE && entry->hash == hashes[i])
+			__builtin_prefetch(DatumGetPointer(dict->values[entry->code]));
+	}
+}
+
+/*
  * Finds or adds the codes of rows that hash_rows has hashed. The hash table's fields are copied to
  * local variables, so that they stay in registers.
  */
@@ -435,6 +473,9 @@ lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nr
 	for (int i = 0; i < nrows; i++)
 	{
 		DictEntry *entry;
+
+		if (i % LOOKUP_BLOCK == 0)
+			prefetch_lookups(dict, hashes + i, Min(nrows - i, LOOKUP_BLOCK));
 
 		if (unlikely(column_is_null(col, i)))
 		{
@@ -468,19 +509,10 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 {
 	const Datum *values = col->values;
 	Datum *detoasted = dict->detoasted;
-	const value_hash *entries = dict->entries;
 
 	for (int i = 0; i < nrows; i++)
-	{
-		if (column_is_null(col, i))
-		{
-			hashes[i] = NULL_VALUE_HASH;
-			continue;
-		}
-		hashes[i] = hash_value(dict, class, values[i], &detoasted[i]);
-		if (entries)
-			__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
-	}
+		hashes[i] = column_is_null(col, i) ? NULL_VALUE_HASH :
+											 hash_value(dict, class, values[i], &detoasted[i]);
 }
 
 /* Does the same where the column comes with the hashes. */
@@ -488,7 +520,6 @@ static void
 copy_hashes(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {
 	const Datum *values = col->values;
-	const value_hash *entries = dict->entries;
 
 	for (int i = 0; i < nrows; i++)
 	{
@@ -496,8 +527,6 @@ copy_hashes(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 
 		hashes[i] = isnull ? NULL_VALUE_HASH : col->hashes[i];
 		dict->detoasted[i] = isnull ? (Datum) 0 : values[i];
-		if (entries)
-			__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
 	}
 }
 
@@ -626,7 +655,7 @@ static void
 prepare_feed_codes(Dictionary *dict, const Column *col)
 {
 	if (dict->feed_dictionary != col->dictionary)
-		dict->nfeed_codes = 0;
+		dict->nfeed_codes = dict->nknown_codes = 0;
 	dict->feed_dictionary = col->dictionary;
 	if (dict->nfeed_codes >= col->ncodes)
 		return;
@@ -643,17 +672,14 @@ prepare_feed_codes(Dictionary *dict, const Column *col)
 	dict->nfeed_codes = col->ncodes;
 }
 
-/*
- * Finds or adds a value of the feed's dictionary; sets *known. Called for a value that has not been
- * looked up yet, or for which there was no room.
- */
-static pg_noinline void
-lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, FeedCode *known)
+/* Finds or adds a value of the feed's dictionary, which has been hashed; sets *known. */
+static inline void
+lookup_feed_value(Dictionary *dict, ValueClass class, Datum value, int64 max_codes,
+				  size_t max_bytes, FeedCode *known)
 {
-	Sought sought = {dict, dict->class, false};
+	Sought sought = {dict, class, false, value};
 	DictEntry *entry;
 
-	known->hash = hash_value(dict, dict->class, value, &sought.value);
 	dict->entries->private_data = &sought;
 	entry = value_lookup_hash(dict->entries, 0, known->hash);
 	if (entry == NULL)
@@ -663,24 +689,68 @@ lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_byt
 		return;
 	}
 	known->code = entry->code;
-	known->is_variant = dict->class != VALUES_TEXT && dict->watches_variants &&
-		!same_image(dict, dict->values[entry->code], sought.value);
+	known->is_variant = class != VALUES_TEXT && dict->watches_variants &&
+		!same_image(dict, dict->values[entry->code], value);
+}
+
+/*
+ * Looks up the values of this batch that have not been looked up yet, or for which there was no
+ * room.  All are hashed first, so that what the lookups need can be prefetched.  hashes[] is used
+ * for the hashes of these values.
+ */
+static inline void
+lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, int nrows,
+					   int64 max_codes, size_t max_bytes, uint32 *hashes)
+{
+	const Datum *values = col->values;
+	uint32 *rows = dict->new_rows;
+	int n = 0;
+
+	for (int i = 0; i < nrows; i++)
+	{
+		FeedCode *known;
+
+		if (column_is_null(col, i))
+			continue;
+		known = &dict->feed_codes[col->codes[i]];
+		if (known->code != NO_CODE)
+			continue;
+		known->code = AWAITED_CODE;
+		rows[n++] = i;
+	}
+	for (int j = 0; j < n; j++)
+	{
+		hashes[j] = hash_value(dict, class, values[rows[j]], &dict->detoasted[j]);
+		dict->feed_codes[col->codes[rows[j]]].hash = hashes[j];
+	}
+	for (int j = 0; j < n; j++)
+	{
+		FeedCode *known = &dict->feed_codes[col->codes[rows[j]]];
+
+		if (j % LOOKUP_BLOCK == 0)
+			prefetch_lookups(dict, hashes + j, Min(n - j, LOOKUP_BLOCK));
+		lookup_feed_value(dict, class, dict->detoasted[j], max_codes, max_bytes, known);
+		dict->nknown_codes += known->code != NO_CODE;
+	}
 }
 
 /*
  * Fills codes[] and hashes[] for a column whose values have numbers in a dictionary of the feed:
- * looks up a value only when its number comes first.
+ * looks up a value only in the first batch that has its number.
  */
 static void
 lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
 				  int32 *codes, uint32 *hashes)
 {
-	const Datum *values = col->values;
 	const uint64 *validity = col->validity;
 	const uint32 *numbers = col->codes;
 	bool variant = false;
 
 	prepare_feed_codes(dict, col);
+	if (dict->nknown_codes < dict->nfeed_codes && dict->class == VALUES_TEXT)
+		lookup_new_feed_values(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, hashes);
+	else if (dict->nknown_codes < dict->nfeed_codes)
+		lookup_new_feed_values(dict, dict->class, col, nrows, max_codes, max_bytes, hashes);
 	for (int i = 0; i < nrows; i++)
 	{
 		FeedCode *known;
@@ -694,8 +764,6 @@ lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_code
 			continue;
 		}
 		known = &dict->feed_codes[numbers[i]];
-		if (unlikely(known->code == NO_CODE))
-			lookup_feed_value(dict, values[i], max_codes, max_bytes, known);
 		codes[i] = known->code;
 		hashes[i] = known->hash;
 		variant |= known->is_variant;

@@ -11,7 +11,7 @@ CREATE COLLATION gpuagg_caseless (provider = icu, locale = 'und-u-ks-level2', de
 -- a key of each kind: short and long text, with trailing spaces, of fixed length, by value, numerics that look different, arrays
 CREATE TABLE valued AS SELECT i AS v, nullif(i % 90011, 7)::text AS t, repeat(chr(97 + i % 26), 150 + i % 3) || i % 30011 AS long,
 	(i % 90001)::text::char(10) AS padded, ('n' || i % 40009)::name AS named, md5((i % 80021)::text)::uuid AS u,
-	round((i % 70001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 60013, NULL, i % 3] AS a, (i % 50021)::int4::money AS m,
+	round((i % 70001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 60013, NULL, i % 3] AS a, (i % 70001)::int4::money AS m,
 	chr(65 + i % 2 * 32) || i % 80021 AS caseless, make_interval(days => i % 70001 / 24, hours => i % 70001 % 24) AS span, (i % 5)::int2 AS s,
 	('-0'::float8 * (i % 2) + i % 11) AS f
 FROM generate_series(1, 150000) i;
