@@ -7,6 +7,7 @@ SET max_parallel_workers_per_gather = 3;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET enable_gathermerge = off;
 CREATE COLLATION gpuagg_caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 -- a key of each kind: short and long text, with trailing spaces, of fixed length, by value, numerics that look different, arrays
 CREATE TABLE valued AS SELECT i AS v, nullif(i % 90011, 7)::text AS t, repeat(chr(97 + i % 26), 150 + i % 3) || i % 30011 AS long,
