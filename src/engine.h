@@ -118,14 +118,23 @@ typedef struct EngineEnv
 	void *fraction_arg;
 } EngineEnv;
 
+/* Numbers of a key's values in a dictionary of the engine, as a Column has them. */
+typedef struct KeyCodes
+{
+	uint32 *codes; /* [group]; NULL: there are none */
+	uint32 ncodes;
+	uint64 dictionary;
+} KeyCodes;
+
 /* Finished groups, column by column.  Valid until the next call of the engine. */
 typedef struct GroupBatch
 {
 	int ngroups;
 	Datum **keys; /* [key][group] */
 	bool **keynulls;
-	void **slots;      /* [slot]: ngroups * width states, aligned as the state's type */
-	Datum **fallbacks; /* [fallback aggregate][group]: transition values */
+	KeyCodes *key_codes; /* [key]; NULL: no key has codes */
+	void **slots;        /* [slot]: ngroups * width states, aligned as the state's type */
+	Datum **fallbacks;   /* [fallback aggregate][group]: transition values */
 	bool **fallback_nulls;
 	int matrix_size; /* rows of the matrices of MONOID_MAT2 slots, known from the data only */
 	int set;         /* index in AggSpec.sets; plain engines leave it 0 */

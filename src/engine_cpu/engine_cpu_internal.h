@@ -228,6 +228,7 @@ typedef struct CpuEngine
 	uint32 emit_pos; /* groups emit_pos .. emit_end - 1 of the table are to be returned next */
 	uint32 emit_end;
 	GroupBatch groups;     /* the groups that next_groups returns */
+	uint32 **key_codes;    /* [key] memory of its codes; NULL where the key is no Datum */
 	int out_capacity;      /* groups for which it has room; 0: not allocated yet */
 	StringInfoData record; /* a group or a row as bytes */
 	GroupBatch spilled;    /* one group, for exchange.c */

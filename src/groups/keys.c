@@ -733,6 +733,21 @@ group_keys_load(const GroupKeys *keys, const char *rows, Size stride, Batch *bat
 	}
 }
 
+bool
+group_key_codes(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
+				uint32 *codes, uint32 *ncodes, uint64 *dictionary)
+{
+	const KeyLayout *layout = &keys->layout[key];
+
+	if (keys->dicts[key] == NULL || layout->word < 0 || layout->shown >= 0)
+		return false;
+	for (int i = 0; i < n; i++, row += row_size)
+		codes[i] = (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
+	*ncodes = dictionary_size(keys->dicts[key]);
+	*dictionary = dictionary_id(keys->dicts[key]);
+	return true;
+}
+
 void
 group_keys_reserve(GroupKeys *keys, uint32 values)
 {

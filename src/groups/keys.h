@@ -123,6 +123,13 @@ extern void group_key_datums(const GroupKeys *keys, const char *row, Size row_si
 extern void group_keys_load(const GroupKeys *keys, const char *rows, Size stride, Batch *batch);
 /* Returns an integer key of a group; 0 if it is NULL, which sets *isnull. */
 extern int64 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull);
+/*
+ * Returns whether the values that groups show of a key are those of its dictionary, by their codes.
+ * Then sets codes[] to the codes of n rows, *ncodes to the number of codes, and *dictionary to the
+ * dictionary's id.
+ */
+extern bool group_key_codes(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
+							uint32 *codes, uint32 *ncodes, uint64 *dictionary);
 /* Makes room for this many values of each key that is a dictionary code. */
 extern void group_keys_reserve(GroupKeys *keys, uint32 values);
 /* Returns what group_keys_spill_hash returns for this row's keys. */

@@ -91,6 +91,7 @@ struct Dictionary
 	Oid collation;
 	int16 typlen;
 	bool typbyval;
+	uint64 id;             /* changes when all values are forgotten */
 	bool watches_variants; /* dictionary_watch_variants was called */
 	bool met_variant;      /* the last lookup met a variant */
 	HashSeed seed; /* never changes after the first value, because partitions of spilled rows depend
@@ -238,6 +239,15 @@ equals_sought(const Sought *sought, uint32 code)
 
 /* ---- life --------------------------------------------------------------- */
 
+/* Returns a new id.  The highest bit distinguishes it from those of the feed's dictionaries. */
+static uint64
+new_id(void)
+{
+	static uint64 ids;
+
+	return ++ids | UINT64CONST(1) << 63;
+}
+
 Dictionary *
 dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *col, int batch_rows)
 {
@@ -254,6 +264,7 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 	dict->typlen = col->typlen;
 	dict->typbyval = col->typbyval;
 	dict->null_code = NO_CODE;
+	dict->id = new_id();
 	dict->seed = hash_seed_random();
 	fmgr_info_cxt(key->eqfunc, &dict->eqfn, cxt);
 	if (OidIsValid(key->hashfunc))
@@ -278,6 +289,7 @@ dictionary_reset(Dictionary *dict)
 		pfree(dict->value_hashes);
 	if (dict->entries)
 		value_destroy(dict->entries);
+	dict->id = new_id();
 	dict->values = NULL;
 	dict->value_hashes = NULL;
 	dict->entries = NULL;
@@ -809,6 +821,12 @@ dictionary_hash(const Dictionary *dict, int32 code)
 	return dict->value_hashes[code];
 }
 
+uint64
+dictionary_id(const Dictionary *dict)
+{
+	return dict->id;
+}
+
 int
 dictionary_size(const Dictionary *dict)
 {
@@ -820,5 +838,6 @@ dictionary_memory(const Dictionary *dict)
 {
 	size_t bytes = dict->value_bytes + dict->capacity * (sizeof(Datum) + sizeof(uint32));
 
+	bytes += dict->feed_codes_size * sizeof(FeedCode);
 	return bytes + (dict->entries ? dict->entries->size * sizeof(DictEntry) : 0);
 }

@@ -53,6 +53,8 @@ extern void dictionary_watch_variants(Dictionary *dict);
 extern bool dictionary_met_variant(const Dictionary *dict);
 /* Returns whether two values that are not NULL are equal; neither needs to have a code. */
 extern bool dictionary_equal(Dictionary *dict, Datum a, Datum b);
+/* Returns the id of the dictionary, for Column.dictionary.  dictionary_reset changes it. */
+extern uint64 dictionary_id(const Dictionary *dict);
 /* Returns the number of codes given so far. */
 extern int dictionary_size(const Dictionary *dict);
 /* Returns the bytes of values, codes and hash table. */
