@@ -22,11 +22,17 @@
 
 #include "columns/hash_seed.h"
 #include "common/compat.h"
+#include "groups/huge_pages.h"
 #include "groups/value_dictionary.h"
 
 /* Room for values when the dictionary is created. */
 #define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
+/*
+ * Bytes of a block of values: a quarter of what all values take so far, within these limits.
+ */
+#define LEAST_BLOCK 512
+#define MOST_BLOCK ((size_t) 8 * 1024 * 1024)
 /* Dictionaries with fewer values stay in the caches, and need no prefetching. */
 #define MANY_VALUES 4096
 /* Lookups whose memory is prefetched together; more would displace each other from the caches. */
@@ -103,6 +109,8 @@ struct Dictionary
 	struct value_hash *entries; /* codes by value; NULL is not among them */
 	int32 null_code;            /* NO_CODE: NULL has none yet */
 	size_t value_bytes;         /* in values_cxt */
+	char *block;                /* memory for the next values, which lie one after another */
+	size_t block_left;          /* its bytes */
 	Datum *detoasted;           /* [row of a batch] */
 	uint32 *new_rows;           /* rows of a batch whose values are looked up together */
 	FeedCode *feed_codes;       /* [number in the feed's dictionary (Column.codes)] */
@@ -296,6 +304,8 @@ dictionary_reset(Dictionary *dict)
 	dict->n = dict->capacity = 0;
 	dict->null_code = NO_CODE;
 	dict->value_bytes = 0;
+	dict->block = NULL;
+	dict->block_left = 0;
 	dict->feed_dictionary = 0;
 	dict->short_misses = 0;
 	if (dict->short_cache)
@@ -400,21 +410,37 @@ add_code(Dictionary *dict, Datum value, uint32 hash)
 	return dict->n++;
 }
 
-/* Returns the value sought, or a copy that lasts as long as the dictionary. */
+/*
+ * Returns the value sought, or a copy that lasts as long as the dictionary.  Copies lie densely, as
+ * lookups miss the caches where there are many.
+ */
 static Datum
 keep_value(const Sought *sought)
 {
 	Dictionary *dict = sought->dict;
-	MemoryContext old;
-	Datum value;
+	size_t size, pad;
+	char *to;
 
 	if (dict->typbyval || sought->lasting)
 		return sought->value;
-	old = MemoryContextSwitchTo(dict->values_cxt);
-	value = datumCopy(sought->value, false, dict->typlen);
-	MemoryContextSwitchTo(old);
-	dict->value_bytes += 16 + datumGetSize(value, false, dict->typlen);
-	return value;
+	size = datumGetSize(sought->value, false, dict->typlen);
+	pad = dict->typlen == -1 && VARATT_IS_SHORT(DatumGetPointer(sought->value)) ?
+		0 :
+		MAXALIGN((uintptr_t) dict->block) - (uintptr_t) dict->block;
+	if (pad + size > dict->block_left)
+	{
+		dict->block_left = Max(LEAST_BLOCK, Min(dict->value_bytes / 4, MOST_BLOCK));
+		dict->block_left = Max(dict->block_left, size);
+		dict->block = MemoryContextAllocHuge(dict->values_cxt, dict->block_left);
+		huge_pages_advise(dict->block, dict->block_left);
+		pad = 0;
+	}
+	to = dict->block + pad;
+	memcpy(to, DatumGetPointer(sought->value), size);
+	dict->block = to + size;
+	dict->block_left -= pad + size;
+	dict->value_bytes += pad + size;
+	return PointerGetDatum(to);
 }
 
 /* Returns whether another code may be given; the limits are those of dictionary_lookup. */
