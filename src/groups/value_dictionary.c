@@ -733,8 +733,8 @@ lookup_feed_value(Dictionary *dict, ValueClass class, Datum value, int64 max_cod
 
 /*
  * Looks up the values of this batch that have not been looked up yet, or for which there was no
- * room.  All are hashed first, so that what the lookups need can be prefetched.  hashes[] is used
- * for the hashes of these values.
+ * room.  All are hashed first, so that what the lookups need can be prefetched.  Codes are given in
+ * the order of rows, also to NULL.  hashes[] is used for the hashes of these values.
  */
 static inline void
 lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, int nrows,
@@ -742,6 +742,7 @@ lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, in
 {
 	const Datum *values = col->values;
 	uint32 *rows = dict->new_rows;
+	bool seeks_null = dict->null_code == NO_CODE;
 	int n = 0;
 
 	for (int i = 0; i < nrows; i++)
@@ -749,7 +750,12 @@ lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, in
 		FeedCode *known;
 
 		if (column_is_null(col, i))
+		{
+			if (seeks_null)
+				rows[n++] = i;
+			seeks_null = false;
 			continue;
+		}
 		known = &dict->feed_codes[col->codes[i]];
 		if (known->code != NO_CODE)
 			continue;
@@ -758,6 +764,9 @@ lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, in
 	}
 	for (int j = 0; j < n; j++)
 	{
+		hashes[j] = NULL_VALUE_HASH;
+		if (column_is_null(col, rows[j]))
+			continue;
 		hashes[j] = hash_value(dict, class, values[rows[j]], &dict->detoasted[j]);
 		dict->feed_codes[col->codes[rows[j]]].hash = hashes[j];
 	}
@@ -767,6 +776,12 @@ lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, in
 
 		if (j % LOOKUP_BLOCK == 0)
 			prefetch_lookups(dict, hashes + j, Min(n - j, LOOKUP_BLOCK));
+		if (column_is_null(col, rows[j]))
+		{
+			if (has_room(dict, max_codes, max_bytes))
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
+			continue;
+		}
 		lookup_feed_value(dict, class, dict->detoasted[j], max_codes, max_bytes, known);
 		dict->nknown_codes += known->code != NO_CODE;
 	}

@@ -27,7 +27,7 @@ extern Dictionary *dictionary_create(MemoryContext parent, const KeySpec *key,
 /*
  * Finds or adds the values of a column; fills codes[] and hashes[]. A new value gets the next code
  * as long as there are fewer than max_codes codes and max_bytes bytes; the first value always gets
- * one. A value without a code gets NO_CODE.
+ * one. Codes are given in the order of rows. A value without a code gets NO_CODE.
  */
 extern void dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_codes,
 							  size_t max_bytes, int32 *codes, uint32 *hashes);

@@ -55,3 +55,14 @@ SET max_parallel_workers_per_gather = 3;
 SELECT count(*), bool_and(result LIKE 'same%') FROM answers();
 DROP TABLE nk;
 DROP FUNCTION answers();
+
+-- NULL among new values of a cached column: each group shows its own key
+CREATE TABLE null_texts AS SELECT nullif('n' || i % 60, 'n9') AS t, i AS v FROM generate_series(1, 6000) i;
+VACUUM (FREEZE, ANALYZE) null_texts;
+SET gpuagg.cache = eager;
+SET max_parallel_workers_per_gather = 0;
+SELECT count(*) FROM (SELECT t, gpu_count(*) FROM null_texts GROUP BY t) s;
+SELECT t, gpu_count(*), gpu_sum(v), gpu_min(v) FROM null_texts GROUP BY t HAVING gpu_min(v) BETWEEN 7 AND 11 ORDER BY 4;
+RESET gpuagg.cache;
+RESET max_parallel_workers_per_gather;
+DROP TABLE null_texts;
