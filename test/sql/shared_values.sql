@@ -12,7 +12,7 @@ CREATE COLLATION gpuagg_caseless (provider = icu, locale = 'und-u-ks-level2', de
 -- a key of each kind: short and long text, with trailing spaces, of fixed length, by value, numerics that look different, arrays
 CREATE TABLE valued AS SELECT i AS v, nullif(i % 90011, 7)::text AS t, repeat(chr(97 + i % 26), 150 + i % 3) || i % 30011 AS long,
 	(i % 90001)::text::char(10) AS padded, ('n' || i % 40009)::name AS named, md5((i % 80021)::text)::uuid AS u,
-	round((i % 70001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 60013, NULL, i % 3] AS a, (i % 70001)::int4::money AS m,
+	round((i % 70001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 60013, NULL, i % 3] AS a, ('0/' || to_hex(i % 70001))::pg_lsn AS lsn,
 	chr(65 + i % 2 * 32) || i % 80021 AS caseless, make_interval(days => i % 70001 / 24, hours => i % 70001 % 24) AS span, (i % 5)::int2 AS s,
 	('-0'::float8 * (i % 2) + i % 11) AS f
 FROM generate_series(1, 150000) i;
@@ -30,7 +30,7 @@ INSERT INTO queries VALUES
 	('numeric and text', 'SELECT round(n, 3), t, count(*) FROM valued GROUP BY n, t'),
 	('array', 'SELECT a, count(*) FROM valued GROUP BY a'),
 	('caseless', 'SELECT lower(caseless), count(*), sum(v) FROM valued GROUP BY caseless'),
-	('interval and money', 'SELECT span, m, count(*), stddev(v) FROM valued GROUP BY span, m'),
+	('interval and lsn', 'SELECT span, lsn, count(*), stddev(v) FROM valued GROUP BY span, lsn'),
 	('distinct text', 'SELECT s, count(DISTINCT t), count(DISTINCT long) FROM valued GROUP BY s'),
 	('histogram', 'SELECT t, gpu_histogram(v, 0, 150000, 4) FROM valued GROUP BY t');
 CREATE FUNCTION results() RETURNS TABLE (name text, n bigint, sum text) LANGUAGE plpgsql AS $$
