@@ -75,6 +75,14 @@ typedef struct Column
 	const uint32 *codes;
 	uint32 ncodes;
 	uint64 dictionary;
+
+	/*
+	 * COLUMN_DATUM: hashes of the values, as a dictionary of groups with the seed of this query
+	 * computes them; NULL as a rule.  Then values are not toasted, and `lasting` says that they
+	 * stay in place as long as the groups that are made of them.
+	 */
+	const uint32 *hashes;
+	bool lasting;
 } Column;
 
 typedef struct Batch

@@ -118,14 +118,23 @@ typedef struct EngineEnv
 	void *fraction_arg;
 } EngineEnv;
 
+/* Numbers of a key's values in a dictionary of the engine, as a Column has them. */
+typedef struct KeyCodes
+{
+	uint32 *codes; /* [group]; NULL: there are none */
+	uint32 ncodes;
+	uint64 dictionary;
+} KeyCodes;
+
 /* Finished groups, column by column.  Valid until the next call of the engine. */
 typedef struct GroupBatch
 {
 	int ngroups;
 	Datum **keys; /* [key][group] */
 	bool **keynulls;
-	void **slots;      /* [slot]: ngroups * width states, aligned as the state's type */
-	Datum **fallbacks; /* [fallback aggregate][group]: transition values */
+	KeyCodes *key_codes; /* [key]; NULL: no key has codes */
+	void **slots;        /* [slot]: ngroups * width states, aligned as the state's type */
+	Datum **fallbacks;   /* [fallback aggregate][group]: transition values */
 	bool **fallback_nulls;
 	int matrix_size; /* rows of the matrices of MONOID_MAT2 slots, known from the data only */
 	int set;         /* index in AggSpec.sets; plain engines leave it 0 */
@@ -194,11 +203,12 @@ typedef struct GroupSink
 	void (*group)(struct GroupSink *sink, uint64 hash);
 	void (*write)(struct GroupSink *sink, const void *data, size_t len);
 	/*
-	 * May be NULL; only with `group`, and called at most once.  Returns memory for groups of a
-	 * fixed size: counts[part] rows for each partition, one partition after another.  import_rows
-	 * gets the rows as they are.  Returns NULL if the groups must be written instead.
+	 * May be NULL; only with `group`, and called at most once.  Returns memory for groups as rows:
+	 * bytes[part] bytes for the counts[part] rows of each partition, one partition after another.
+	 * bytes[part] is a multiple of 64.  import_rows gets the memory of a partition as it is, at an
+	 * address of its own.  Returns NULL if the groups must be written instead.
 	 */
-	char *(*rows)(struct GroupSink *sink, const uint32 *counts, size_t row_size);
+	char *(*rows)(struct GroupSink *sink, const uint32 *counts, const size_t *bytes);
 	int nparts;     /* with `group`: number of partitions, a power of 2 */
 	int part_shift; /* with `group`: 64 - log2(nparts) */
 } GroupSink;
@@ -331,7 +341,10 @@ typedef struct EngineOps
 	/* Afterwards the engine has no groups, and may be reset or closed. */
 	EngineStatus (*export_groups)(Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups)(Engine *engine, GroupSource *source);
-	/* With begin_part: imports n rows of an export that used GroupSink.rows. */
+	/*
+	 * With begin_part: imports n rows of an export that used GroupSink.rows.  `rows` is the memory
+	 * of one partition.  It stays in place until the next call of begin_part or reset.
+	 */
 	EngineStatus (*import_rows)(Engine *engine, const char *rows, uint32 n);
 	/*
 	 * NULL if exports have no hashes.  Called after an export, and after the groups of a partition

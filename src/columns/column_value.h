@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "batch.h"
 #include "column_types.h"
 #include "columns/decimal.h"
 #include "common/compat.h"
@@ -70,6 +71,26 @@ column_datum(ColumnType type, int16 scale, const void *values, int row)
 			return ((const Datum *) values)[row];
 	}
 	return (Datum) 0;
+}
+
+/* Writes the low bits of `bits` to row i of a column of integers, floats or Datums. */
+static inline void
+column_store_bits(const Column *col, int i, uint64 bits)
+{
+	switch (column_width(col->type))
+	{
+		case 1:
+			((uint8 *) col->values)[i] = (uint8) bits;
+			break;
+		case 2:
+			((uint16 *) col->values)[i] = (uint16) bits;
+			break;
+		case 4:
+			((uint32 *) col->values)[i] = (uint32) bits;
+			break;
+		default:
+			((uint64 *) col->values)[i] = bits;
+	}
 }
 
 /* Returns the Datum of an integer or float whose bits are the low bits of `word`. */

@@ -39,6 +39,9 @@
 #include "composite/row_sort.h"
 #include "engines/engines.h"
 
+/* Codes of keys are given to the inner engine if this many bytes for each are allowed. */
+#define CODE_MEMORY 64
+
 /*
  * A row set.  Its rows have values: the query's keys, the values of the DistinctSpec, the filter,
  * and with all_rows the other arguments of the set's aggregates.
@@ -398,6 +401,64 @@ move_sorted(DistinctEngine *distinct, RowSet *set)
 	return status;
 }
 
+/*
+ * Writes key v of the n groups from number `from` on to column c of the builder's batch, which is
+ * empty.  By-reference values are not copied: the caller flushes the batch before the next groups.
+ */
+static void
+write_keys(DistinctEngine *distinct, const GroupBatch *groups, int from, int n, int c, int v)
+{
+	RowBuilder *builder = &distinct->builder;
+	Column *col = &builder->batch.cols[c];
+	const KeyCodes *codes = groups->key_codes ? &groups->key_codes[v] : NULL;
+	const Datum *values = groups->keys[v] + from;
+	const bool *nulls = groups->keynulls[v] + from;
+	bool borrows = col->type == COLUMN_DATUM;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (borrows && !nulls[i])
+			((Datum *) col->values)[i] = values[i];
+		else
+			row_builder_write(builder, c, i, values[i], nulls[i]);
+	}
+	/* the inner engine keeps an array of all codes */
+	if (!borrows || codes == NULL || codes->codes == NULL ||
+		codes->ncodes > distinct->composite.env.mem_least / CODE_MEMORY)
+		return;
+	col->codes = codes->codes + from;
+	col->ncodes = codes->ncodes;
+	col->dictionary = codes->dictionary;
+}
+
+/* Gives the groups of a set's engine to the inner engine, as rows. */
+static EngineStatus
+add_groups(DistinctEngine *distinct, RowSet *set, const GroupBatch *groups)
+{
+	const AggSpec *spec = distinct->composite.spec;
+	Batch *batch = &distinct->builder.batch;
+	int filter = set->filter;
+	EngineStatus status = ENGINE_OK;
+
+	for (int from = 0; from < groups->ngroups && status == ENGINE_OK; from += batch->capacity)
+	{
+		int n = Min(groups->ngroups - from, batch->capacity);
+
+		for (int c = 0; c < spec->ncols; c++)
+			if (set->value_of[c] >= 0)
+				write_keys(distinct, groups, from, n, c, set->value_of[c]);
+		for (int i = 0; i < n; i++)
+			distinct->marks[i] = filter < 0 ||
+				(!groups->keynulls[filter][from + i] &&
+				 DatumGetBool(groups->keys[filter][from + i]));
+		batch->nrows = n;
+		status = flush_rows(distinct, set);
+		for (int c = 0; c < spec->ncols; c++)
+			batch->cols[c].codes = NULL;
+	}
+	return status;
+}
+
 /* Moves the groups of the set's engine to its sort, or else to the inner engine. */
 static EngineStatus
 move_groups(DistinctEngine *distinct, RowSet *set)
@@ -405,22 +466,23 @@ move_groups(DistinctEngine *distinct, RowSet *set)
 	int nkeys = set->spec.nkeys;
 	Datum *keys = palloc(sizeof(Datum) * nkeys);
 	bool *nulls = palloc(sizeof(bool) * nkeys);
-	GroupBatch groups;
+	GroupBatch groups = {0};
 	EngineStatus status = ENGINE_OK;
 
 	while (status == ENGINE_OK && set->engine->ops->next_groups(set->engine, &groups))
-		for (int g = 0; g < groups.ngroups && status == ENGINE_OK; g++)
+	{
+		if (!set->sort)
+			status = add_groups(distinct, set, &groups);
+		for (int g = 0; set->sort && g < groups.ngroups; g++)
 		{
 			for (int k = 0; k < nkeys; k++)
 			{
 				keys[k] = groups.keys[k][g];
 				nulls[k] = groups.keynulls[k][g];
 			}
-			if (set->sort)
-				row_sort_row(set->sort, keys, nulls);
-			else
-				status = add_row(distinct, set, keys, nulls);
+			row_sort_row(set->sort, keys, nulls);
 		}
+	}
 	pfree(keys);
 	pfree(nulls);
 	return status == ENGINE_OK ? composite_check(&distinct->composite, set->engine) : status;

@@ -26,7 +26,26 @@ allocate_output(CpuEngine *engine)
 		engine->out_capacity = engine->table->batch_rows;
 	/* the states of a single group are read from the table */
 	group_batch_init(&engine->groups, engine->spec, engine->out_capacity, engine->out_capacity > 1);
+	engine->key_codes = palloc0(Max(engine->spec->nkeys, 1) * sizeof(uint32 *));
+	engine->groups.key_codes = palloc0(Max(engine->spec->nkeys, 1) * sizeof(KeyCodes));
+	for (int k = 0; k < engine->spec->nkeys; k++)
+		if (engine->spec->keys[k].kind == KEY_DATUM)
+			engine->key_codes[k] = palloc(engine->out_capacity * sizeof(uint32));
 	MemoryContextSwitchTo(old);
+}
+
+/* Sets the codes of a key in the groups from .. from + n - 1 of engine->groups, if it has codes. */
+static void
+emit_codes(CpuEngine *engine, int k, uint32 from, int n)
+{
+	const GroupTable *table = engine->table;
+	KeyCodes *out = &engine->groups.key_codes[k];
+
+	out->codes = NULL;
+	if (engine->key_codes[k] &&
+		group_key_codes(&table->keys, group_row(table, from), table->row_size, n, k,
+						engine->key_codes[k], &out->ncodes, &out->dictionary))
+		out->codes = engine->key_codes[k];
 }
 
 /* Copies the states of slot s in the groups from .. from + n - 1 to engine->groups. */
@@ -60,8 +79,11 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	out->ngroups = n;
 	slots_complete(engine->slots, table, from, from + n);
 	for (int k = 0; k < spec->nkeys; k++)
+	{
 		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k],
 						 out->keynulls[k]);
+		emit_codes(engine, k, from, n);
+	}
 	for (int o = 0; o < spec->nfallbacks; o++)
 		for (int g = 0; g < n; g++)
 		{

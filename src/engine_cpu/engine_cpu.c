@@ -202,6 +202,20 @@ export_records(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
+/*
+ * Puts the groups of the table into memory of the sink; returns false if they must be written. Does
+ * so only if the table has all groups of this engine, not those of one partition.
+ */
+static bool
+share_groups(CpuEngine *engine, GroupSink *sink)
+{
+	if (sink->rows == NULL || engine->out || engine->pending.n > 0 || engine->level > 0)
+		return false;
+	if (cpu_exchanges_rows(engine))
+		return cpu_share_rows(engine, sink);
+	return cpu_shares_values(engine) && cpu_share_values(engine, sink);
+}
+
 /* Writes all groups to the sink. Afterwards, only the engine's statistics may be used. */
 static EngineStatus
 cpu_export_groups(Engine *base, GroupSink *sink)
@@ -223,15 +237,13 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	}
 	do
 	{
-		if (sink->group && cpu_exchanges_rows(engine))
+		if (!share_groups(engine, sink))
 		{
-			/* only if the table has all groups of this engine, not those of one partition */
-			if (engine->out || engine->pending.n > 0 || engine->level > 0 ||
-				!cpu_share_rows(engine, sink))
+			if (sink->group && cpu_exchanges_rows(engine))
 				cpu_write_rows(engine, sink);
+			else
+				export_records(engine, sink);
 		}
-		else
-			export_records(engine, sink);
 		engine->emitted += table->ngroups;
 		engine->emit_pos = table->ngroups;
 	} while (load_next_partition(engine));
@@ -384,11 +396,13 @@ cpu_begin_part(Engine *base, uint32 groups)
 	engine->emitted = emitted;
 	if (engine->env.forced != STRATEGY_SORT)
 		engine->strategy = STRATEGY_HASH;
-	if (groups > 0 && engine->table->mode == TABLE_HASH)
+	if (groups > 0)
 	{
 		cpu_budget(engine);
-		group_table_use_hash(engine->table, groups);
+		if (engine->table->mode == TABLE_HASH)
+			group_table_use_hash(engine->table, groups);
 		group_table_reserve(engine->table, groups);
+		group_keys_reserve(&engine->table->keys, Min(groups, engine->table->max_groups));
 	}
 }
 

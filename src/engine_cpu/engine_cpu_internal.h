@@ -4,6 +4,7 @@
  *
  *	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
  *	merge.c			combines groups of other participants, or of files, with the table's
+ *	exchange_values.c	exchanges rows with values of Datum keys
  *	exchange.c		exchanges rows of the table between participants of a parallel plan
  *	absorb.c		adds rows to the table: memory, strategies, partitions
  *	emit.c			turns groups of the table into arrays and records
@@ -227,10 +228,12 @@ typedef struct CpuEngine
 	uint32 emit_pos; /* groups emit_pos .. emit_end - 1 of the table are to be returned next */
 	uint32 emit_end;
 	GroupBatch groups;     /* the groups that next_groups returns */
+	uint32 **key_codes;    /* [key] memory of its codes; NULL where the key is no Datum */
 	int out_capacity;      /* groups for which it has room; 0: not allocated yet */
 	StringInfoData record; /* a group or a row as bytes */
 	GroupBatch spilled;    /* one group, for exchange.c */
 	char *imported;        /* EXCHANGE_ROWS rows of another participant */
+	Batch foreign_keys;    /* keys of such rows, where some are Datums */
 	Batch keys;            /* keys of groups to be merged */
 	int unmeasured;        /* groups that may be merged before memory is measured again */
 
@@ -313,12 +316,21 @@ extern void cpu_carry_segment(CpuEngine *engine);
 /* Most rows that cpu_merge_rows takes. */
 #define EXCHANGE_ROWS 256
 
+/* Memory of partitions is divided at multiples of this. */
+#define CACHE_LINE 64
+
 /* Flag in the length of an exported group: it is a row of a table, not a record. */
 #define EXCHANGED_ROW ((uint32) 1 << 31)
 
+/* Returns whether rows are so small, and so simple, that they can be exchanged as they are. */
+extern bool cpu_rows_are_plain(const CpuEngine *engine);
+/* Returns the number of keys that are Datums. */
+extern int cpu_count_datums(const CpuEngine *engine);
+/* Initialises a batch for keys of groups: only the columns of keys have memory. */
+extern void cpu_make_key_batch(CpuEngine *engine, Batch *keys);
 /*
- * Returns whether groups are exported as rows of the table, not as records. That needs rows that
- * are small, and have neither pointers nor dictionary codes.
+ * Returns whether groups are exported as rows of the table, not as records. That needs plain rows
+ * without Datum keys.
  */
 extern bool cpu_exchanges_rows(const CpuEngine *engine);
 /* Writes all groups of the table to the sink, each as a length and its row. */
@@ -328,11 +340,43 @@ extern void cpu_write_rows(CpuEngine *engine, GroupSink *sink);
  * if there is no such memory, or it would exceed mem_limit together with the table.
  */
 extern bool cpu_share_rows(CpuEngine *engine, GroupSink *sink);
+/* Sets part[group] to the partition of a group (group_part), and counts[part] to its groups. */
+extern void cpu_count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part,
+							uint32 *counts);
+/*
+ * Maps the pages of new memory at once. Page faults would bring pages into the caches one by one,
+ * where streaming stores do not need them. A call cannot be interrupted, so each call maps only
+ * MAPPED_BYTES.
+ */
+extern void cpu_map_pages(char *start, size_t size);
 /*
  * Combines n rows of another participant's table with the groups of this one. The address `rows` is
  * a multiple of 16.
  */
 extern void cpu_merge_rows(CpuEngine *engine, const char *rows, int n);
+/* Combines the states of n rows, `stride` bytes apart, with those of the groups located for them.
+ */
+extern void cpu_combine_rows(CpuEngine *engine, const char *rows, size_t stride, int n);
+/*
+ * Writes another participant's row, which has no room in the table, to a partition as a record.
+ * `keys` has the values of keys that are Datums in row i; NULL if there are none.
+ */
+extern void cpu_spill_foreign_row(CpuEngine *engine, char *row, const Batch *keys, int i);
+
+/* ---- exchange_values.c --------------------------------------------------- */
+
+/*
+ * Returns whether groups are exported to shared memory as plain rows with the values of their Datum
+ * keys.
+ */
+extern bool cpu_shares_values(const CpuEngine *engine);
+/* Does what cpu_share_rows does, with rows and values of Datum keys. */
+extern bool cpu_share_values(CpuEngine *engine, GroupSink *sink);
+/*
+ * Combines the n groups of a partition that cpu_share_values of another participant has written to
+ * `rows` with the groups of this one. The table refers to values there, until it is emptied.
+ */
+extern void cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n);
 
 /* ---- merge.c ------------------------------------------------------------ */
 

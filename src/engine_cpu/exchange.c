@@ -20,21 +20,59 @@
 
 #include "engine_cpu/engine_cpu_internal.h"
 
-#define CACHE_LINE 64
+/*
+ * Most groups that are located between two checks of the memory, and the bytes of their table rows.
+ */
+#define MERGE_GROUPS 256
+#define MERGE_BYTES (1024 * 1024)
 
 /* Bytes that are mapped by one call. */
 #define MAPPED_BYTES ((ptrdiff_t) 64 * 1024 * 1024)
 
+int
+cpu_count_datums(const CpuEngine *engine)
+{
+	const AggSpec *spec = engine->spec;
+	int n = 0;
+
+	for (int k = 0; k < spec->nkeys; k++)
+		n += spec->keys[k].kind == KEY_DATUM;
+	return n;
+}
+
+bool
+cpu_rows_are_plain(const CpuEngine *engine)
+{
+	/* the size must fit into a record's length, and into a reasonable buffer */
+	return engine->spec->nkeys > 0 && engine->spec->nfallbacks == 0 &&
+		engine->table->row_size <= 4096 && engine->table->mode != TABLE_SEGMENTED;
+}
+
+void
+cpu_make_key_batch(CpuEngine *engine, Batch *keys)
+{
+	const AggSpec *spec = engine->spec;
+	MemoryContext old = MemoryContextSwitchTo(engine->cxt);
+
+	keys->capacity = Max(1, Min(MERGE_GROUPS, MERGE_BYTES / engine->table->row_size));
+	Assert(keys->capacity <= engine->table->batch_rows);
+	keys->ncols = spec->ncols;
+	keys->cols = palloc0(Max(spec->ncols, 1) * sizeof(Column));
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		Column *col = &keys->cols[spec->keys[k].col];
+
+		col->type = spec->cols[spec->keys[k].col].type;
+		col->values = palloc(keys->capacity * sizeof(uint64));
+		col->validity = palloc(BITMAP_WORDS(keys->capacity) * sizeof(uint64));
+	}
+	MemoryContextSwitchTo(old);
+}
+
 bool
 cpu_exchanges_rows(const CpuEngine *engine)
 {
-	const AggSpec *spec = engine->spec;
-
-	for (int k = 0; k < spec->nkeys; k++)
-		if (spec->keys[k].kind == KEY_DATUM)
-			return false;
-	/* the size must fit into a record's length, and into a reasonable buffer */
-	return spec->nkeys > 0 && spec->nfallbacks == 0 && engine->table->row_size <= 4096;
+	return cpu_rows_are_plain(engine) && cpu_count_datums(engine) == 0;
 }
 
 void
@@ -63,9 +101,8 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-/* Sets part[group] to the partition of a group (group_part), and counts[part] to its groups. */
-static void
-count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
+void
+cpu_count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
 {
 	const GroupTable *table = engine->table;
 
@@ -94,13 +131,8 @@ streams_rows(size_t size)
 #endif
 }
 
-/*
- * Maps the pages of new memory at once. Page faults would bring pages into the caches one by one,
- * where streaming stores do not need them. A call cannot be interrupted, so each call maps only
- * MAPPED_BYTES.
- */
-static void
-map_pages(char *start, size_t size)
+void
+cpu_map_pages(char *start, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
 	char *page = (char *) TYPEALIGN_DOWN(sysconf(_SC_PAGESIZE), (uintptr_t) start);
@@ -171,38 +203,41 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	size_t size = table->row_size;
 	uint16 *part;
 	uint32 *counts;
+	size_t *bytes;
 	char **ends;
 	char *to;
 
-	if (sink->rows == NULL || n == 0 ||
-		group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
+	if (n == 0 || group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
 		return false;
 	part = MemoryContextAllocHuge(engine->cxt, n * sizeof(*part));
 	counts = palloc(sink->nparts * sizeof(*counts));
-	count_parts(engine, sink, part, counts);
+	bytes = palloc(sink->nparts * sizeof(*bytes));
+	cpu_count_parts(engine, sink, part, counts);
 	CHECK_FOR_INTERRUPTS();
-	to = sink->rows(sink, counts, size);
+	for (int p = 0; p < sink->nparts; p++)
+		bytes[p] = TYPEALIGN(CACHE_LINE, counts[p] * size);
+	to = sink->rows(sink, counts, bytes);
 	if (to)
 	{
 		if (streams_rows(size))
-			map_pages(to, n * size);
+			cpu_map_pages(to, n * size);
 		ends = palloc(sink->nparts * sizeof(*ends));
 		for (int p = 0; p < sink->nparts; p++)
 		{
 			ends[p] = to;
-			to += counts[p] * size;
+			to += bytes[p];
 		}
 		scatter_rows(engine, part, ends);
 		pfree(ends);
 	}
+	pfree(bytes);
 	pfree(counts);
 	pfree(part);
 	return to != NULL;
 }
 
-/* Writes another participant's row, which has no room in the table, to a partition as a record. */
-static void
-spill_foreign_row(CpuEngine *engine, char *row)
+void
+cpu_spill_foreign_row(CpuEngine *engine, char *row, const Batch *keys, int i)
 {
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
@@ -218,31 +253,32 @@ spill_foreign_row(CpuEngine *engine, char *row)
 	}
 	group->ngroups = 1;
 	for (int k = 0; k < spec->nkeys; k++)
-		group->keys[k][0] = group_key_datum(&table->keys, row, k, &group->keynulls[k][0]);
+	{
+		const Column *col = keys ? &keys->cols[spec->keys[k].col] : NULL;
+
+		if (spec->keys[k].kind == KEY_DATUM)
+		{
+			group->keys[k][0] = ((Datum *) col->values)[i];
+			group->keynulls[k][0] = column_is_null(col, i);
+		}
+		else
+			group->keys[k][0] = group_key_datum(&table->keys, row, k, &group->keynulls[k][0]);
+	}
 	for (int s = 0; s < spec->nslots; s++)
 		group->slots[s] = row + table->slot_off[s];
 	group_record_write(&engine->record, spec, group, 0);
-	partition_write_group(cpu_partitions(engine), group_keys_row_hash(&table->keys, row),
+	partition_write_group(cpu_partitions(engine),
+						  keys ? group_keys_spill_hash(&table->keys, keys, i) :
+								 group_keys_row_hash(&table->keys, row),
 						  &engine->record);
 }
 
 void
-cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
+cpu_combine_rows(CpuEngine *engine, const char *rows, size_t stride, int n)
 {
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
 
-	CHECK_FOR_INTERRUPTS();
-	slots_combine(engine->slots, table);
-	cpu_budget(engine);
-	/* if rows went to partitions without a lookup, groups must go there, too */
-	if (cpu_bypasses_table(engine))
-	{
-		for (int i = 0; i < n; i++)
-			spill_foreign_row(engine, unconstify(char *, rows) + i * table->row_size);
-		return;
-	}
-	group_table_locate_rows(table, rows, n);
 	for (int s = 0; s < spec->nslots; s++)
 	{
 		const SlotSpec *slot = &spec->slots[s];
@@ -253,9 +289,29 @@ cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
 			size_t off = table->slot_off[s] + w * size;
 
 			engine->base.errors |= loop_combine_rows(slot->monoid, table->rows + off, table->at,
-													 rows + off, table->row_size, n);
+													 rows + off, stride, n);
 		}
 	}
+}
+
+void
+cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
+{
+	GroupTable *table = engine->table;
+
+	CHECK_FOR_INTERRUPTS();
+	slots_combine(engine->slots, table);
+	cpu_budget(engine);
+	/* if rows went to partitions without a lookup, groups must go there, too */
+	if (cpu_bypasses_table(engine))
+	{
+		for (int i = 0; i < n; i++)
+			cpu_spill_foreign_row(engine, unconstify(char *, rows) + i * table->row_size, NULL, 0);
+		return;
+	}
+	group_table_locate_rows(table, rows, n);
+	cpu_combine_rows(engine, rows, table->row_size, n);
 	for (int i = 0; i < table->nmissing; i++)
-		spill_foreign_row(engine, unconstify(char *, rows) + table->missing[i] * table->row_size);
+		cpu_spill_foreign_row(
+			engine, unconstify(char *, rows) + table->missing[i] * table->row_size, NULL, 0);
 }

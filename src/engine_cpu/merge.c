@@ -12,55 +12,6 @@
 #include "engine_cpu/engine_cpu.h"
 #include "engine_cpu/engine_cpu_internal.h"
 
-/*
- * Most groups that are located between two checks of the memory, and the bytes of their table rows.
- */
-#define MERGE_GROUPS 256
-#define MERGE_BYTES (1024 * 1024)
-
-/* Initialises engine->keys, a batch in which only the columns of keys have memory. */
-static void
-make_key_batch(CpuEngine *engine)
-{
-	const AggSpec *spec = engine->spec;
-	Batch *keys = &engine->keys;
-	MemoryContext old = MemoryContextSwitchTo(engine->cxt);
-
-	keys->capacity = Max(1, Min(MERGE_GROUPS, MERGE_BYTES / engine->table->row_size));
-	Assert(keys->capacity <= engine->table->batch_rows);
-	keys->ncols = spec->ncols;
-	keys->cols = palloc0(Max(spec->ncols, 1) * sizeof(Column));
-	for (int k = 0; k < spec->nkeys; k++)
-	{
-		Column *col = &keys->cols[spec->keys[k].col];
-
-		col->type = spec->cols[spec->keys[k].col].type;
-		col->values = palloc(keys->capacity * sizeof(uint64));
-		col->validity = palloc(BITMAP_WORDS(keys->capacity) * sizeof(uint64));
-	}
-	MemoryContextSwitchTo(old);
-}
-
-/* Writes a key's SQL value to row i of its column, in which values are as wide as their type. */
-static inline void
-store_key(const Column *col, int i, Datum value)
-{
-	switch (column_width(col->type))
-	{
-		case 1:
-			((uint8 *) col->values)[i] = (uint8) value;
-			break;
-		case 2:
-			((uint16 *) col->values)[i] = (uint16) value;
-			break;
-		case 4:
-			((uint32 *) col->values)[i] = (uint32) value;
-			break;
-		default:
-			((uint64 *) col->values)[i] = value;
-	}
-}
-
 /* Copies the keys of groups, beginning with number `from`, to engine->keys, as many as fit. */
 static void
 load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
@@ -75,7 +26,7 @@ load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 
 		for (int i = 0; i < keys->nrows; i++)
 		{
-			store_key(col, i, groups->keys[k][from + i]);
+			column_store_bits(col, i, groups->keys[k][from + i]);
 			if (groups->keynulls[k][from + i])
 				bitmap_clear(col->validity, i);
 			else
@@ -194,7 +145,7 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 
 	slots_combine(engine->slots, table);
 	if (!keys->cols)
-		make_key_batch(engine);
+		cpu_make_key_batch(engine, keys);
 	for (int from = 0; from < groups->ngroups; from += keys->nrows)
 	{
 		uint32 known = table->ngroups;
@@ -310,6 +261,11 @@ cpu_import_rows(Engine *base, const char *rows, uint32 n)
 {
 	CpuEngine *engine = (CpuEngine *) base;
 
+	if (cpu_shares_values(engine))
+	{
+		cpu_merge_values(engine, rows, n);
+		return ENGINE_OK;
+	}
 	for (uint32 from = 0; from < n; from += EXCHANGE_ROWS)
 		cpu_merge_rows(engine, rows + from * engine->table->row_size, Min(n - from, EXCHANGE_ROWS));
 	return ENGINE_OK;

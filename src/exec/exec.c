@@ -28,7 +28,7 @@
 /* Batches between two reports of progress. */
 #define PROGRESS_BATCHES 16
 
-static const ScanRun new_run = {.phase = SCAN_OFFER, .participant = -1};
+static const ScanRun new_run = {.phase = SCAN_OFFER, .participant = -1, .part = -1};
 
 static Node *create_state(CustomScan *cscan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);

@@ -58,6 +58,7 @@ typedef struct ScanRun
 	int attach_phase; /* phase of the barrier when this process attached; > 0: it has no rows */
 	bool values_exchanged; /* distinct values of all participants have been merged */
 	int parts;             /* partitions that this process has merged */
+	int part;              /* the partition of groups that the engine has, or -1 */
 } ScanRun;
 
 typedef struct GpuAggState

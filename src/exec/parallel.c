@@ -503,6 +503,7 @@ merge_values(GpuAggState *state)
 			status = state->engine->ops->add_distinct_values(state->engine, set);
 		if (status != ENGINE_OK)
 			return status;
+		parallel_release_part(state, EXCHANGE_VALUES(set), next % shared->nvalue_parts);
 		state->run.parts++;
 	}
 }
@@ -722,6 +723,9 @@ parallel_next_part(GpuAggState *state, bool *more)
 	/* the scan was shut down: no more tuples are needed */
 	if (shared == NULL)
 		return ENGINE_OK;
+	if (state->run.part >= 0)
+		parallel_release_part(state, EXCHANGE_GROUPS, state->run.part);
+	state->run.part = -1;
 	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
 	if (part >= shared->nparts)
 	{
@@ -733,6 +737,7 @@ parallel_next_part(GpuAggState *state, bool *more)
 	if (status != ENGINE_OK)
 		return status;
 	state->run.parts++;
+	state->run.part = part;
 	return state->engine->ops->finish(state->engine);
 }
 
@@ -765,6 +770,12 @@ parallel_shutdown(CustomScanState *node)
 	EngineStats mine;
 	bool ran = state->run.participant >= 0 && exec_stats(state, &mine);
 
+	/* groups that were not returned may refer to the memory that is unmapped here */
+	if (state->mapped && state->engine)
+	{
+		state->run.nchosen = state->run.next_group = 0;
+		state->engine->ops->reset(state->engine);
+	}
 	shared_rows_unmap(&state->mapped);
 	if (shared == NULL)
 		return;

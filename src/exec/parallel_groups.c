@@ -132,13 +132,13 @@ part_write(GroupSink *base, const void *data, size_t len)
  * there is none.
  */
 static char *
-part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
+part_rows(GroupSink *base, const uint32 *counts, const size_t *bytes)
 {
 	PartSink *sink = (PartSink *) base;
 	GpuAggState *state = sink->state;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	char *rows = shared_rows_create(parallel_rows(state->shared), &state->mapped, sink->exchange,
-									state->run.participant, counts, base->nparts, row_size);
+									state->run.participant, counts, bytes, base->nparts);
 
 	MemoryContextSwitchTo(old);
 	return rows;
@@ -231,16 +231,16 @@ parallel_import(GpuAggState *state, const GroupExport *export)
 }
 
 /*
- * Returns the rows of a partition that a participant has in shared memory, and sets *n to their
- * number; NULL if it has none there.
+ * Returns the memory of a partition that a participant has in shared memory, and sets *n to the
+ * number of its rows; NULL if it has none there.
  */
 static const char *
 find_rows(GpuAggState *state, int exchange, int participant, int part, uint32 *n)
 {
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	const char *rows = shared_rows_find(parallel_rows(shared), &state->mapped, exchange,
-										participant, part, count_parts(shared, exchange), n);
+	const char *rows =
+		shared_rows_find(parallel_rows(shared), &state->mapped, exchange, participant, part, n);
 
 	MemoryContextSwitchTo(old);
 	return rows;
@@ -287,7 +287,11 @@ parallel_import_part(GpuAggState *state, Engine *engine, int exchange, int part)
 		if (status != ENGINE_OK)
 			return status;
 	}
-	shared_rows_release(parallel_rows(shared), state->mapped, exchange, part,
-						count_parts(shared, exchange));
 	return ENGINE_OK;
+}
+
+void
+parallel_release_part(GpuAggState *state, int exchange, int part)
+{
+	shared_rows_release(parallel_rows(state->shared), state->mapped, exchange, part);
 }

@@ -93,5 +93,7 @@ extern EngineStatus parallel_export_parts(GpuAggState *state, Engine *engine, in
  */
 extern EngineStatus parallel_import_part(GpuAggState *state, Engine *engine, int exchange,
 										 int part);
+/* Frees the shared memory of a partition, when its groups are not needed any more. */
+extern void parallel_release_part(GpuAggState *state, int exchange, int part);
 
 #endif /* GPUAGG_PARALLEL_INTERNAL_H */

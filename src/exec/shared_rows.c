@@ -20,11 +20,18 @@
 
 #include "exec/shared_rows.h"
 
-/* The header of a segment; the rows follow. */
+/* The rows of a partition in a segment. */
+typedef struct RowsPart
+{
+	size_t start; /* bytes from the first partition */
+	uint32 n;     /* rows */
+} RowsPart;
+
+/* The header of a segment; the memory of the partitions follows, one partition after another. */
 typedef struct RowsHeader
 {
-	size_t row_size;
-	uint64 starts[FLEXIBLE_ARRAY_MEMBER]; /* [partition] its first row; then the number of rows */
+	int nparts;
+	RowsPart parts[FLEXIBLE_ARRAY_MEMBER]; /* [partition]; one more is the end of the last one */
 } RowsHeader;
 
 struct MappedRows
@@ -33,12 +40,12 @@ struct MappedRows
 	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER]; /* [segment of SharedRows], or NULL */
 };
 
-/* Returns the size of a segment's header; the rows begin after it. */
+/* Returns the size of a segment's header; the partitions begin after it. */
 static size_t
 header_size(int nparts)
 {
 	return TYPEALIGN(PG_CACHE_LINE_SIZE,
-					 offsetof(RowsHeader, starts) + (nparts + 1) * sizeof(uint64));
+					 offsetof(RowsHeader, parts) + (nparts + 1) * sizeof(RowsPart));
 }
 
 Size
@@ -127,19 +134,17 @@ mapping(SharedRows *shared, MappedRows **mapped, int number)
 
 char *
 shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange, int participant,
-				   const uint32 *counts, int nparts, size_t row_size)
+				   const uint32 *counts, const size_t *bytes, int nparts)
 {
 	int number = segment_number(shared, exchange, participant);
-	uint64 nrows = 0;
-	size_t size;
+	size_t size = header_size(nparts);
 	dsm_segment **segment;
 	RowsHeader *header;
 
 	if (participant >= shared->participants)
 		return NULL;
 	for (int p = 0; p < nparts; p++)
-		nrows += counts[p];
-	size = header_size(nparts) + nrows * row_size;
+		size += bytes[p];
 	segment = mapping(shared, mapped, number);
 	if (*segment != NULL || !has_room(shared, size))
 		return NULL;
@@ -149,16 +154,19 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange, int pa
 	dsm_pin_segment(*segment);
 	shared->handles[number] = dsm_segment_handle(*segment);
 	header = dsm_segment_address(*segment);
-	header->row_size = row_size;
-	header->starts[0] = 0;
+	header->nparts = nparts;
+	header->parts[0].start = 0;
 	for (int p = 0; p < nparts; p++)
-		header->starts[p + 1] = header->starts[p] + counts[p];
+	{
+		header->parts[p].n = counts[p];
+		header->parts[p + 1].start = header->parts[p].start + bytes[p];
+	}
 	return (char *) header + header_size(nparts);
 }
 
 const char *
 shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange, int participant, int part,
-				 int nparts, uint32 *n)
+				 uint32 *n)
 {
 	int number = segment_number(shared, exchange, participant);
 	dsm_segment **segment;
@@ -172,12 +180,12 @@ shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange, int part
 	if (*segment == NULL)
 		elog(ERROR, "groups of another participant are gone");
 	header = dsm_segment_address(*segment);
-	*n = (uint32) (header->starts[part + 1] - header->starts[part]);
-	return (const char *) header + header_size(nparts) + header->starts[part] * header->row_size;
+	*n = header->parts[part].n;
+	return (const char *) header + header_size(header->nparts) + header->parts[part].start;
 }
 
 void
-shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part, int nparts)
+shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part)
 {
 #ifdef MADV_REMOVE
 	uintptr_t page = sysconf(_SC_PAGESIZE);
@@ -194,11 +202,9 @@ shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int pa
 		if (segment == NULL || dsm_segment_handle(segment) % 2 != 0)
 			continue;
 		header = dsm_segment_address(segment);
-		rows = (char *) header + header_size(nparts);
-		start =
-			(char *) TYPEALIGN(page, (uintptr_t) rows + header->starts[part] * header->row_size);
-		end = (char *) TYPEALIGN_DOWN(
-			page, (uintptr_t) rows + header->starts[part + 1] * header->row_size);
+		rows = (char *) header + header_size(header->nparts);
+		start = (char *) TYPEALIGN(page, (uintptr_t) rows + header->parts[part].start);
+		end = (char *) TYPEALIGN_DOWN(page, (uintptr_t) rows + header->parts[part + 1].start);
 		if (start < end)
 			(void) madvise(start, end - start, MADV_REMOVE);
 	}

@@ -42,21 +42,24 @@ extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
 extern void shared_rows_clear(SharedRows *shared);
 
 /*
- * Creates a segment for the rows of a participant: counts[part] rows of row_size bytes for each
- * partition, one partition after another.  Adds the mapping to *mapped, in the current context.
- * Returns NULL if there is no memory.  Others may read the rows after a barrier.
+ * Creates a segment for the rows of a participant: bytes[part] bytes for the counts[part] rows of
+ * each partition, one partition after another.  Adds the mapping to *mapped, in the current
+ * context.  Returns NULL if there is no memory.  Others may read the rows after a barrier.
  */
 extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange,
-								int participant, const uint32 *counts, int nparts, size_t row_size);
-/* Returns the *n rows of a partition that a participant has left, or NULL if it has no segment. */
+								int participant, const uint32 *counts, const size_t *bytes,
+								int nparts);
+/*
+ * Returns the memory of a partition that a participant has left, and sets *n to the number of its
+ * rows.  Returns NULL if the participant has no segment.
+ */
 extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange,
-									int participant, int part, int nparts, uint32 *n);
+									int participant, int part, uint32 *n);
 /*
  * Frees the memory of a partition's rows, of all participants, after they are merged.  Otherwise
  * the last process to end would free all memory alone.
  */
-extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part,
-								int nparts);
+extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part);
 /* Unmaps all segments. */
 extern void shared_rows_unmap(MappedRows **mapped);
 

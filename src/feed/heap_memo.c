@@ -36,6 +36,9 @@ enum
 	MEMO_PASSED  /* output: a value */
 };
 
+/* A vector operation takes about as long for this many rows as core takes for one value. */
+#define VECTOR_ROWS 16
+
 struct HeapMemo
 {
 	AttrNumber attno;
@@ -182,7 +185,8 @@ heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16
 	uint32 codes[EXPR_ROWS];
 	int n = 0;
 
-	if (!prepare_memo(memo, table, chunk))
+	if ((table->quals[q]->vec && chunk->nentries > chunk->nrows / VECTOR_ROWS) ||
+		!prepare_memo(memo, table, chunk))
 		return -1;
 	read_codes(chunk, feed, codes);
 	for (int i = 0; i < feed->rows.n; i++)

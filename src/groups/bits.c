@@ -9,6 +9,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
+#include "groups/huge_pages.h"
 #include "groups/bits.h"
 #include "groups/table.h"
 
@@ -144,7 +145,7 @@ group_bits_create(MemoryContext parent, const AggSpec *spec, const KeyRange *ran
 	bits->nbits = nbits;
 	bytes = BITMAP_WORDS(nbits) * sizeof(uint64);
 	bits->words = MemoryContextAllocHuge(cxt, bytes);
-	group_table_advise_huge((char *) bits->words, bytes);
+	huge_pages_advise((char *) bits->words, bytes);
 	memset(bits->words, 0, bytes);
 	bits->at = palloc(sizeof(uint32) * batch_rows);
 	bits->digits = palloc(sizeof(uint32) * batch_rows);

@@ -667,6 +667,15 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 	return column_bits_datum(keys->spec->cols[spec->col].type, bits);
 }
 
+uint32
+group_key_hash(const GroupKeys *keys, const char *row, int key)
+{
+	const KeyLayout *layout = &keys->layout[key];
+	uint64 bits = (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
+
+	return dictionary_hash(keys->dicts[key], (int32) bits);
+}
+
 void
 group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
 				 Datum *values, bool *nulls)
@@ -696,6 +705,55 @@ group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, i
 			for (int i = 0; i < n; i++, row += row_size)
 				values[i] = group_key_datum(keys, row, key, &nulls[i]);
 	}
+}
+
+void
+group_keys_load(const GroupKeys *keys, const char *rows, Size stride, Batch *batch)
+{
+	const AggSpec *spec = keys->spec;
+
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		Column *col = &batch->cols[spec->keys[k].col];
+		const char *row = rows;
+
+		if (spec->keys[k].kind == KEY_DATUM)
+			continue;
+		for (int i = 0; i < batch->nrows; i++, row += stride)
+		{
+			bool isnull;
+			uint64 bits = key_bits(keys, row, k, &isnull);
+
+			column_store_bits(col, i, bits);
+			if (isnull)
+				bitmap_clear(col->validity, i);
+			else
+				bitmap_set(col->validity, i);
+		}
+	}
+}
+
+bool
+group_key_codes(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
+				uint32 *codes, uint32 *ncodes, uint64 *dictionary)
+{
+	const KeyLayout *layout = &keys->layout[key];
+
+	if (keys->dicts[key] == NULL || layout->word < 0 || layout->shown >= 0)
+		return false;
+	for (int i = 0; i < n; i++, row += row_size)
+		codes[i] = (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
+	*ncodes = dictionary_size(keys->dicts[key]);
+	*dictionary = dictionary_id(keys->dicts[key]);
+	return true;
+}
+
+void
+group_keys_reserve(GroupKeys *keys, uint32 values)
+{
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		if (keys->dicts[k])
+			dictionary_reserve(keys->dicts[k], values);
 }
 
 int64

@@ -111,11 +111,27 @@ extern bool group_keys_row_matches(const GroupKeys *keys, const char *row, const
 extern void group_keys_carry_last(GroupKeys *keys, char *row);
 /* Returns a key's SQL value. By-reference values belong to the table. */
 extern Datum group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull);
+/* Returns the dictionary's hash of a key that is a dictionary code. */
+extern uint32 group_key_hash(const GroupKeys *keys, const char *row, int key);
 /* Returns a key's SQL values of n rows, which are row_size bytes apart. */
 extern void group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
 							 Datum *values, bool *nulls);
+/*
+ * Fills the columns of a batch with the keys of its nrows groups, whose rows begin `stride` bytes
+ * apart; not with keys that are dictionary codes.  Columns have memory for values and validity.
+ */
+extern void group_keys_load(const GroupKeys *keys, const char *rows, Size stride, Batch *batch);
 /* Returns an integer key of a group; 0 if it is NULL, which sets *isnull. */
 extern int64 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull);
+/*
+ * Returns whether the values that groups show of a key are those of its dictionary, by their codes.
+ * Then sets codes[] to the codes of n rows, *ncodes to the number of codes, and *dictionary to the
+ * dictionary's id.
+ */
+extern bool group_key_codes(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
+							uint32 *codes, uint32 *ncodes, uint64 *dictionary);
+/* Makes room for this many values of each key that is a dictionary code. */
+extern void group_keys_reserve(GroupKeys *keys, uint32 values);
 /* Returns what group_keys_spill_hash returns for this row's keys. */
 extern uint64 group_keys_row_hash(const GroupKeys *keys, const char *row);
 

@@ -8,6 +8,7 @@
 #include "utils/memutils.h"
 
 #include "columns/hash_seed.h"
+#include "groups/huge_pages.h"
 #include "groups/table.h"
 
 /* Maps of up to this many bins stay in the first-level cache. */
@@ -197,7 +198,7 @@ new_hash_table(GroupTable *table, size_t size)
 {
 	uint64 *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
 
-	group_table_advise_huge((char *) slots, size * sizeof(uint64));
+	huge_pages_advise((char *) slots, size * sizeof(uint64));
 	fill_empty(slots, size * sizeof(uint64));
 	return slots;
 }
@@ -456,7 +457,7 @@ group_table_use_direct(GroupTable *table)
 	table->table = NULL;
 	table->mask = 0;
 	table->map = MemoryContextAllocHuge(table->cxt, bins * sizeof(uint32));
-	group_table_advise_huge((char *) table->map, bins * sizeof(uint32));
+	huge_pages_advise((char *) table->map, bins * sizeof(uint32));
 	fill_empty(table->map, bins * sizeof(uint32));
 	table->bins = bins;
 	table->mode = TABLE_DIRECT;

@@ -4,17 +4,13 @@
  */
 #include "postgres.h"
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include "utils/memutils.h"
 
 #include "columns/hash_seed.h"
+#include "groups/huge_pages.h"
 #include "groups/table.h"
 
 #define CACHE_LINE 64
-#define HUGE_PAGE ((size_t) 2 * 1024 * 1024)
 #define MIN_TABLE 256
 
 /*
@@ -182,17 +178,6 @@ group_table_budget(GroupTable *table, size_t bytes, double group_bytes)
 	table->max_groups = groups < 1 ? 1 : (uint32) groups;
 }
 
-void
-group_table_advise_huge(char *start, size_t size)
-{
-#ifdef MADV_HUGEPAGE
-	char *from = (char *) TYPEALIGN(HUGE_PAGE, (uintptr_t) start);
-
-	if (size >= 2 * HUGE_PAGE)
-		(void) madvise(from, (start + size - from) & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
-#endif
-}
-
 /*
  * Makes room for `wanted` rows, or as many as max_groups allows; at least one more than there are.
  */
@@ -213,7 +198,7 @@ grow_rows(GroupTable *table, uint32 wanted)
 	start = (char *) TYPEALIGN(CACHE_LINE, (uintptr_t) table->allocation);
 	if (table->rows && start != table->allocation + shift)
 		memmove(start, table->allocation + shift, table->ngroups * table->row_size);
-	group_table_advise_huge(start, size - CACHE_LINE);
+	huge_pages_advise(start, size - CACHE_LINE);
 	table->rows = start;
 	table->capacity = capacity;
 }

@@ -168,8 +168,6 @@ extern void group_table_reserve(GroupTable *table, double groups);
 extern uint32 group_table_add(GroupTable *table);
 /* TABLE_SEGMENTED: drops all groups but the last one, which may continue in the next batch. */
 extern void group_table_carry_last(GroupTable *table);
-/* Asks for large pages, which make random accesses to large arrays cheaper. */
-extern void group_table_advise_huge(char *start, size_t size);
 
 /* ---- locate.c ----------------------------------------------------------- */
 

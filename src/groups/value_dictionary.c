@@ -22,11 +22,23 @@
 
 #include "columns/hash_seed.h"
 #include "common/compat.h"
+#include "groups/huge_pages.h"
 #include "groups/value_dictionary.h"
 
 /* Room for values when the dictionary is created. */
 #define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
+/*
+ * Bytes of a block of values: a quarter of what all values take so far, within these limits.
+ */
+#define LEAST_BLOCK 512
+#define MOST_BLOCK ((size_t) 8 * 1024 * 1024)
+/* Dictionaries with fewer values stay in the caches, and need no prefetching. */
+#define MANY_VALUES 4096
+/* Lookups whose memory is prefetched together; more would displace each other from the caches. */
+#define LOOKUP_BLOCK 64
+/* FeedCode.code while the value waits for its lookup in this batch. */
+#define AWAITED_CODE (-2)
 
 /* How values are hashed and compared. */
 typedef enum ValueClass
@@ -85,6 +97,7 @@ struct Dictionary
 	Oid collation;
 	int16 typlen;
 	bool typbyval;
+	uint64 id;             /* changes when all values are forgotten */
 	bool watches_variants; /* dictionary_watch_variants was called */
 	bool met_variant;      /* the last lookup met a variant */
 	HashSeed seed; /* never changes after the first value, because partitions of spilled rows depend
@@ -92,13 +105,18 @@ struct Dictionary
 	int n;         /* codes given so far */
 	int capacity;  /* allocated entries of values */
 	Datum *values; /* [code] the value that is kept */
+	uint32 *value_hashes;       /* [code] its hash */
 	struct value_hash *entries; /* codes by value; NULL is not among them */
 	int32 null_code;            /* NO_CODE: NULL has none yet */
 	size_t value_bytes;         /* in values_cxt */
+	char *block;                /* memory for the next values, which lie one after another */
+	size_t block_left;          /* its bytes */
 	Datum *detoasted;           /* [row of a batch] */
+	uint32 *new_rows;           /* rows of a batch whose values are looked up together */
 	FeedCode *feed_codes;       /* [number in the feed's dictionary (Column.codes)] */
 	uint32 feed_codes_size;     /* allocated entries */
 	uint32 nfeed_codes;
+	uint32 nknown_codes;     /* those whose code is known */
 	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
 	int short_misses;        /* batches in which most rows missed the cache */
@@ -195,20 +213,12 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* Hashes the value kept for a code: returns the same hash as when it was added. */
-static uint32
-code_hash(Dictionary *dict, uint32 code)
-{
-	Datum detoasted;
-
-	return hash_value(dict, dict->class, dict->values[code], &detoasted);
-}
-
 /* A value that is being looked up. */
 typedef struct Sought
 {
 	Dictionary *dict;
 	ValueClass class;
+	bool lasting; /* Column.lasting */
 	Datum value;
 } Sought;
 
@@ -224,7 +234,7 @@ equals_sought(const Sought *sought, uint32 code)
 #define SH_ELEMENT_TYPE DictEntry
 #define SH_KEY_TYPE uint32
 #define SH_KEY code
-#define SH_HASH_KEY(entries, code) code_hash(((Sought *) (entries)->private_data)->dict, code)
+#define SH_HASH_KEY(entries, code) (((Sought *) (entries)->private_data)->dict->value_hashes[code])
 #define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
 /* With the default of 0.9, queries with text keys take up to a quarter longer. */
 #define SH_FILLFACTOR 0.5
@@ -236,6 +246,15 @@ equals_sought(const Sought *sought, uint32 code)
 #include "lib/simplehash.h"
 
 /* ---- life --------------------------------------------------------------- */
+
+/* Returns a new id.  The highest bit distinguishes it from those of the feed's dictionaries. */
+static uint64
+new_id(void)
+{
+	static uint64 ids;
+
+	return ++ids | UINT64CONST(1) << 63;
+}
 
 Dictionary *
 dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *col, int batch_rows)
@@ -253,11 +272,13 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 	dict->typlen = col->typlen;
 	dict->typbyval = col->typbyval;
 	dict->null_code = NO_CODE;
+	dict->id = new_id();
 	dict->seed = hash_seed_random();
 	fmgr_info_cxt(key->eqfunc, &dict->eqfn, cxt);
 	if (OidIsValid(key->hashfunc))
 		fmgr_info_cxt(key->hashfunc, &dict->hashfn, cxt);
 	dict->detoasted = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
+	dict->new_rows = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
 	return dict;
 }
 
@@ -272,19 +293,51 @@ dictionary_reset(Dictionary *dict)
 {
 	if (dict->values)
 		pfree(dict->values);
+	if (dict->value_hashes)
+		pfree(dict->value_hashes);
 	if (dict->entries)
 		value_destroy(dict->entries);
+	dict->id = new_id();
 	dict->values = NULL;
+	dict->value_hashes = NULL;
 	dict->entries = NULL;
 	dict->n = dict->capacity = 0;
 	dict->null_code = NO_CODE;
 	dict->value_bytes = 0;
+	dict->block = NULL;
+	dict->block_left = 0;
 	dict->feed_dictionary = 0;
 	dict->short_misses = 0;
 	if (dict->short_cache)
 		memset(dict->short_cache, 0, SHORTS_SIZE);
 	MemoryContextReset(dict->values_cxt);
 	MemoryContextReset(dict->temp_cxt);
+}
+
+/* Makes room for so many codes. */
+static void
+set_capacity(Dictionary *dict, int capacity)
+{
+	if (dict->values)
+	{
+		dict->values = repalloc_huge(dict->values, capacity * sizeof(Datum));
+		dict->value_hashes = repalloc_huge(dict->value_hashes, capacity * sizeof(uint32));
+	}
+	else
+	{
+		dict->values = MemoryContextAllocHuge(dict->cxt, capacity * sizeof(Datum));
+		dict->value_hashes = MemoryContextAllocHuge(dict->cxt, capacity * sizeof(uint32));
+	}
+	dict->capacity = capacity;
+}
+
+void
+dictionary_reserve(Dictionary *dict, uint32 values)
+{
+	if (dict->entries == NULL)
+		dict->entries = value_create(dict->cxt, Max(values, FIRST_VALUES), NULL);
+	if (dict->capacity < Min(values, PG_INT32_MAX))
+		set_capacity(dict, (int) Min(values, PG_INT32_MAX));
 }
 
 /* ---- comparisons --------------------------------------------------------- */
@@ -346,30 +399,48 @@ dictionary_met_variant(const Dictionary *dict)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Gives the next code to a value (or NULL) that has none, and keeps a copy. Returns the code. */
+/* Gives the next code to a value that has none, and keeps the value. Returns the code. */
 static int32
-add_code(Dictionary *dict, Datum value, bool isnull)
+add_code(Dictionary *dict, Datum value, uint32 hash)
 {
 	if (dict->n == dict->capacity)
-	{
-		int capacity = (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX);
-
-		if (dict->values)
-			dict->values = repalloc_huge(dict->values, capacity * sizeof(Datum));
-		else
-			dict->values = MemoryContextAlloc(dict->cxt, capacity * sizeof(Datum));
-		dict->capacity = capacity;
-	}
-	if (!isnull && !dict->typbyval)
-	{
-		MemoryContext old = MemoryContextSwitchTo(dict->values_cxt);
-
-		value = datumCopy(value, false, dict->typlen);
-		MemoryContextSwitchTo(old);
-		dict->value_bytes += 16 + datumGetSize(value, false, dict->typlen);
-	}
+		set_capacity(dict, (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX));
 	dict->values[dict->n] = value;
+	dict->value_hashes[dict->n] = hash;
 	return dict->n++;
+}
+
+/*
+ * Returns the value sought, or a copy that lasts as long as the dictionary.  Copies lie densely, as
+ * lookups miss the caches where there are many.
+ */
+static Datum
+keep_value(const Sought *sought)
+{
+	Dictionary *dict = sought->dict;
+	size_t size, pad;
+	char *to;
+
+	if (dict->typbyval || sought->lasting)
+		return sought->value;
+	size = datumGetSize(sought->value, false, dict->typlen);
+	pad = dict->typlen == -1 && VARATT_IS_SHORT(DatumGetPointer(sought->value)) ?
+		0 :
+		MAXALIGN((uintptr_t) dict->block) - (uintptr_t) dict->block;
+	if (pad + size > dict->block_left)
+	{
+		dict->block_left = Max(LEAST_BLOCK, Min(dict->value_bytes / 4, MOST_BLOCK));
+		dict->block_left = Max(dict->block_left, size);
+		dict->block = MemoryContextAllocHuge(dict->values_cxt, dict->block_left);
+		huge_pages_advise(dict->block, dict->block_left);
+		pad = 0;
+	}
+	to = dict->block + pad;
+	memcpy(to, DatumGetPointer(sought->value), size);
+	dict->block = to + size;
+	dict->block_left -= pad + size;
+	dict->value_bytes += pad + size;
+	return PointerGetDatum(to);
 }
 
 /* Returns whether another code may be given; the limits are those of dictionary_lookup. */
@@ -390,10 +461,39 @@ add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 
 	if (!has_room(dict, max_codes, max_bytes))
 		return NO_CODE;
-	code = add_code(dict, sought.value, false);
+	code = add_code(dict, keep_value(&sought), hash);
 	dict->entries->private_data = &sought;
 	value_insert_hash(dict->entries, code, hash, &found);
 	return code;
+}
+
+/*
+ * Prefetches what lookups of n values with these hashes read: the first entries of their probe
+ * sequences, and the values kept for those with equal hashes.
+ */
+static void
+prefetch_lookups(const Dictionary *dict, const uint32 *hashes, int n)
+{
+	const value_hash *entries = dict->entries;
+
+	if (dict->n < MANY_VALUES)
+		return;
+	for (int i = 0; i < n; i++)
+		__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
+	for (int i = 0; i < n; i++)
+	{
+		const DictEntry *entry = &entries->data[hashes[i] & entries->sizemask];
+
+		if (entry->status == value_SH_IN_USE && entry->hash == hashes[i])
+			__builtin_prefetch(&dict->values[entry->code]);
+	}
+	for (int i = 0; i < n && !dict->typbyval; i++)
+	{
+		const DictEntry *entry = &entries->data[hashes[i] & entries->sizemask];
+
+		if (entry->status == value_SH_IN_USE && entry->hash == hashes[i])
+			__builtin_prefetch(DatumGetPointer(dict->values[entry->code]));
+	}
 }
 
 /*
@@ -404,7 +504,7 @@ static inline void
 lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows,
 				   int64 max_codes, size_t max_bytes, int32 *codes, const uint32 *hashes)
 {
-	Sought sought = {dict, class};
+	Sought sought = {dict, class, col->lasting};
 	value_hash entries = *dict->entries;
 
 	entries.private_data = &sought;
@@ -412,10 +512,13 @@ lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nr
 	{
 		DictEntry *entry;
 
+		if (i % LOOKUP_BLOCK == 0)
+			prefetch_lookups(dict, hashes + i, Min(nrows - i, LOOKUP_BLOCK));
+
 		if (unlikely(column_is_null(col, i)))
 		{
 			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
 			codes[i] = dict->null_code;
 			continue;
 		}
@@ -444,18 +547,24 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 {
 	const Datum *values = col->values;
 	Datum *detoasted = dict->detoasted;
-	const value_hash *entries = dict->entries;
+
+	for (int i = 0; i < nrows; i++)
+		hashes[i] = column_is_null(col, i) ? NULL_VALUE_HASH :
+											 hash_value(dict, class, values[i], &detoasted[i]);
+}
+
+/* Does the same where the column comes with the hashes. */
+static void
+copy_hashes(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
+{
+	const Datum *values = col->values;
 
 	for (int i = 0; i < nrows; i++)
 	{
-		if (column_is_null(col, i))
-		{
-			hashes[i] = NULL_VALUE_HASH;
-			continue;
-		}
-		hashes[i] = hash_value(dict, class, values[i], &detoasted[i]);
-		if (entries)
-			__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
+		bool isnull = column_is_null(col, i);
+
+		hashes[i] = isnull ? NULL_VALUE_HASH : col->hashes[i];
+		dict->detoasted[i] = isnull ? (Datum) 0 : values[i];
 	}
 }
 
@@ -465,7 +574,9 @@ hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {
 	MemoryContext old = MemoryContextSwitchTo(dict->temp_cxt);
 
-	if (dict->class == VALUES_TEXT)
+	if (col->hashes)
+		copy_hashes(dict, col, nrows, hashes);
+	else if (dict->class == VALUES_TEXT)
 		hash_rows(dict, VALUES_TEXT, col, nrows, hashes);
 	else
 		hash_rows(dict, dict->class, col, nrows, hashes);
@@ -526,7 +637,7 @@ lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_
 	const Datum *values = col->values;
 	ShortValue *short_cache = dict->short_cache;
 	HashSeed seed = dict->seed;
-	Sought sought = {dict, VALUES_TEXT};
+	Sought sought = {dict, VALUES_TEXT, false};
 	int others = 0;
 
 	for (int i = 0; i < nrows; i++)
@@ -537,7 +648,7 @@ lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_
 		if (unlikely(column_is_null(col, i)))
 		{
 			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
 			codes[i] = dict->null_code;
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
@@ -564,8 +675,8 @@ lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_
 static bool
 can_use_short_cache(Dictionary *dict, const Column *col, size_t max_bytes)
 {
-	if (dict->class != VALUES_TEXT || col->codes || dict->short_misses >= SHORT_MISSES ||
-		dict->n == 0)
+	if (dict->class != VALUES_TEXT || col->codes || col->hashes ||
+		dict->short_misses >= SHORT_MISSES || dict->n == 0)
 		return false;
 	if (dict->short_cache == NULL && max_bytes / 16 > SHORTS_SIZE)
 		dict->short_cache = MemoryContextAllocZero(dict->cxt, SHORTS_SIZE);
@@ -582,7 +693,7 @@ static void
 prepare_feed_codes(Dictionary *dict, const Column *col)
 {
 	if (dict->feed_dictionary != col->dictionary)
-		dict->nfeed_codes = 0;
+		dict->nfeed_codes = dict->nknown_codes = 0;
 	dict->feed_dictionary = col->dictionary;
 	if (dict->nfeed_codes >= col->ncodes)
 		return;
@@ -599,17 +710,14 @@ prepare_feed_codes(Dictionary *dict, const Column *col)
 	dict->nfeed_codes = col->ncodes;
 }
 
-/*
- * Finds or adds a value of the feed's dictionary; sets *known. Called for a value that has not been
- * looked up yet, or for which there was no room.
- */
-static pg_noinline void
-lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, FeedCode *known)
+/* Finds or adds a value of the feed's dictionary, which has been hashed; sets *known. */
+static inline void
+lookup_feed_value(Dictionary *dict, ValueClass class, Datum value, int64 max_codes,
+				  size_t max_bytes, FeedCode *known)
 {
-	Sought sought = {dict, dict->class};
+	Sought sought = {dict, class, false, value};
 	DictEntry *entry;
 
-	known->hash = hash_value(dict, dict->class, value, &sought.value);
 	dict->entries->private_data = &sought;
 	entry = value_lookup_hash(dict->entries, 0, known->hash);
 	if (entry == NULL)
@@ -619,24 +727,68 @@ lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_byt
 		return;
 	}
 	known->code = entry->code;
-	known->is_variant = dict->class != VALUES_TEXT && dict->watches_variants &&
-		!same_image(dict, dict->values[entry->code], sought.value);
+	known->is_variant = class != VALUES_TEXT && dict->watches_variants &&
+		!same_image(dict, dict->values[entry->code], value);
+}
+
+/*
+ * Looks up the values of this batch that have not been looked up yet, or for which there was no
+ * room.  All are hashed first, so that what the lookups need can be prefetched.  hashes[] is used
+ * for the hashes of these values.
+ */
+static inline void
+lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, int nrows,
+					   int64 max_codes, size_t max_bytes, uint32 *hashes)
+{
+	const Datum *values = col->values;
+	uint32 *rows = dict->new_rows;
+	int n = 0;
+
+	for (int i = 0; i < nrows; i++)
+	{
+		FeedCode *known;
+
+		if (column_is_null(col, i))
+			continue;
+		known = &dict->feed_codes[col->codes[i]];
+		if (known->code != NO_CODE)
+			continue;
+		known->code = AWAITED_CODE;
+		rows[n++] = i;
+	}
+	for (int j = 0; j < n; j++)
+	{
+		hashes[j] = hash_value(dict, class, values[rows[j]], &dict->detoasted[j]);
+		dict->feed_codes[col->codes[rows[j]]].hash = hashes[j];
+	}
+	for (int j = 0; j < n; j++)
+	{
+		FeedCode *known = &dict->feed_codes[col->codes[rows[j]]];
+
+		if (j % LOOKUP_BLOCK == 0)
+			prefetch_lookups(dict, hashes + j, Min(n - j, LOOKUP_BLOCK));
+		lookup_feed_value(dict, class, dict->detoasted[j], max_codes, max_bytes, known);
+		dict->nknown_codes += known->code != NO_CODE;
+	}
 }
 
 /*
  * Fills codes[] and hashes[] for a column whose values have numbers in a dictionary of the feed:
- * looks up a value only when its number comes first.
+ * looks up a value only in the first batch that has its number.
  */
 static void
 lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
 				  int32 *codes, uint32 *hashes)
 {
-	const Datum *values = col->values;
 	const uint64 *validity = col->validity;
 	const uint32 *numbers = col->codes;
 	bool variant = false;
 
 	prepare_feed_codes(dict, col);
+	if (dict->nknown_codes < dict->nfeed_codes && dict->class == VALUES_TEXT)
+		lookup_new_feed_values(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, hashes);
+	else if (dict->nknown_codes < dict->nfeed_codes)
+		lookup_new_feed_values(dict, dict->class, col, nrows, max_codes, max_bytes, hashes);
 	for (int i = 0; i < nrows; i++)
 	{
 		FeedCode *known;
@@ -644,14 +796,12 @@ lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_code
 		if (unlikely(validity && !bitmap_get(validity, i)))
 		{
 			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
+				dict->null_code = add_code(dict, (Datum) 0, NULL_VALUE_HASH);
 			codes[i] = dict->null_code;
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
 		}
 		known = &dict->feed_codes[numbers[i]];
-		if (unlikely(known->code == NO_CODE))
-			lookup_feed_value(dict, values[i], max_codes, max_bytes, known);
 		codes[i] = known->code;
 		hashes[i] = known->hash;
 		variant |= known->is_variant;
@@ -692,18 +842,15 @@ dictionary_value(const Dictionary *dict, int32 code, bool *isnull)
 }
 
 uint32
-dictionary_hash(Dictionary *dict, int32 code)
+dictionary_hash(const Dictionary *dict, int32 code)
 {
-	MemoryContext old;
-	uint32 hash;
+	return dict->value_hashes[code];
+}
 
-	if (code == dict->null_code)
-		return NULL_VALUE_HASH;
-	old = MemoryContextSwitchTo(dict->temp_cxt);
-	hash = code_hash(dict, code);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(dict->temp_cxt);
-	return hash;
+uint64
+dictionary_id(const Dictionary *dict)
+{
+	return dict->id;
 }
 
 int
@@ -715,7 +862,8 @@ dictionary_size(const Dictionary *dict)
 size_t
 dictionary_memory(const Dictionary *dict)
 {
-	size_t bytes = dict->value_bytes + dict->capacity * sizeof(Datum);
+	size_t bytes = dict->value_bytes + dict->capacity * (sizeof(Datum) + sizeof(uint32));
 
+	bytes += dict->feed_codes_size * sizeof(FeedCode);
 	return bytes + (dict->entries ? dict->entries->size * sizeof(DictEntry) : 0);
 }

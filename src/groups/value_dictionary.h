@@ -39,7 +39,7 @@ extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
 extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
 
 /* Returns the hash that dictionary_lookup gave for the value of a code. */
-extern uint32 dictionary_hash(Dictionary *dict, int32 code);
+extern uint32 dictionary_hash(const Dictionary *dict, int32 code);
 /*
  * Returns whether a value has the same bytes as the one kept for its code. Equal values may differ
  * in their bytes, as 1.0 and 1.00 do. Either value may be compressed or out of line.
@@ -53,11 +53,15 @@ extern void dictionary_watch_variants(Dictionary *dict);
 extern bool dictionary_met_variant(const Dictionary *dict);
 /* Returns whether two values that are not NULL are equal; neither needs to have a code. */
 extern bool dictionary_equal(Dictionary *dict, Datum a, Datum b);
+/* Returns the id of the dictionary, for Column.dictionary.  dictionary_reset changes it. */
+extern uint64 dictionary_id(const Dictionary *dict);
 /* Returns the number of codes given so far. */
 extern int dictionary_size(const Dictionary *dict);
 /* Returns the bytes of values, codes and hash table. */
 extern size_t dictionary_memory(const Dictionary *dict);
 /* Forgets all values; codes start from 0 again. */
 extern void dictionary_reset(Dictionary *dict);
+/* Makes room for so many values. */
+extern void dictionary_reserve(Dictionary *dict, uint32 values);
 
 #endif /* GPUAGG_VALUE_DICTIONARY_H */

@@ -18,6 +18,7 @@
 
 #include "common/compat.h"
 #include "common/interruptible.h"
+#include "groups/huge_pages.h"
 #include "groups/table.h"
 #include "groups/spill.h"
 #include "groups/value_store_internal.h"
@@ -150,7 +151,7 @@ values_reserve_groups(ValueStore *store, uint32 n)
 			store->groups = repalloc_huge(store->groups, size * sizeof(GroupCodes));
 		else
 			store->groups = MemoryContextAllocHuge(store->cxt, size * sizeof(GroupCodes));
-		group_table_advise_huge((char *) store->groups, size * sizeof(GroupCodes));
+		huge_pages_advise((char *) store->groups, size * sizeof(GroupCodes));
 		store->max_groups = size;
 	}
 	if (n > store->ngroups)
@@ -183,7 +184,7 @@ allocate_words(ValueStore *store, uint32 words)
 				MemoryContextAlloc(store->cxt, sizeof(Slab));
 		store->slabs[store->nslabs].words = MemoryContextAllocHuge(store->cxt, bytes);
 		store->slabs[store->nslabs++].size = size;
-		group_table_advise_huge((char *) store->slabs[store->slab].words, bytes);
+		huge_pages_advise((char *) store->slabs[store->slab].words, bytes);
 		store->slab_used = 0;
 	}
 	result = store->slabs[store->slab].words + store->slab_used;

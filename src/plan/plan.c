@@ -141,17 +141,20 @@ static bool
 collect_keys(GroupQuery *query)
 {
 	CollectContext context = {query, false, false};
+	bool sets = query->root->parse->groupingSets != NIL;
+	List *clauses = sets ? query->root->parse->groupClause : compat_group_clause(query->root);
 	ListCell *lc;
 	int nkeys;
 
-	foreach (lc,
-			 query->root->parse->groupingSets != NIL ? query->root->parse->groupClause :
-													   compat_group_clause(query->root))
+	foreach (lc, clauses)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node *key = get_sortgroupclause_expr(clause, query->root->processed_tlist);
 
-		query->keys =
-			lappend(query->keys, get_sortgroupclause_expr(clause, query->root->processed_tlist));
+		/* a constant distinguishes no groups, but without any key there is a group for no rows */
+		if (IsA(key, Const) && !sets && (query->keys != NIL || lnext(clauses, lc)))
+			continue;
+		query->keys = lappend(query->keys, key);
 		query->key_refs = lappend_int(query->key_refs, clause->tleSortGroupRef);
 		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
 	}

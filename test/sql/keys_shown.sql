@@ -151,3 +151,24 @@ DROP TABLE looks, looks_many, looks_goods, looks_sales;
 DROP DOMAIN price;
 DROP TYPE pair;
 DROP COLLATION nocase;
+
+-- constants among the keys distinguish no groups; if all keys are constant, there is no group without rows
+CREATE TABLE constant_keys AS SELECT i % 3 AS k, i AS v FROM generate_series(1, 10) i;
+CREATE FUNCTION group_key(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		IF line LIKE '%Group Key:%' THEN RETURN trim(line); END IF;
+	END LOOP;
+END $$;
+SET gpuagg.replace_builtin = on;
+SET gpuagg.require = 'require';
+SELECT group_key('SELECT 1, k, ''b'', sum(v) FROM constant_keys GROUP BY 1, k, 3');
+SELECT 1 AS one, k, NULL AS nothing, sum(v) FROM constant_keys GROUP BY 1, k, 3 ORDER BY 1, 2, 3;
+SELECT 'a' AS a, 1 AS one, sum(v) FROM constant_keys GROUP BY 1, 2;
+SELECT 'a' AS a, 1 AS one, sum(v) FROM constant_keys WHERE v < 0 GROUP BY 1, 2;
+SELECT 'a' AS a, k, sum(v) FROM constant_keys GROUP BY GROUPING SETS ((1, k), (1)) ORDER BY 2;
+RESET gpuagg.require;
+RESET gpuagg.replace_builtin;
+DROP TABLE constant_keys;
+DROP FUNCTION group_key;
