@@ -148,10 +148,14 @@ begin_shared(HeapBitmap *bitmap)
 static void
 begin_bitmap(HeapBitmap *bitmap)
 {
-	MemoryContext old = MemoryContextSwitchTo(bitmap->node->ss.ps.state->es_query_cxt);
+	EState *estate = bitmap->node->ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
 	bitmap->tbm = NULL;
-	bitmap->shared = heap_shared_bitmap(bitmap->feed_shared, &bitmap->node->ss.ps);
+	/* if there was no dynamic shared memory for the parallel plan, the leader runs it alone */
+	bitmap->shared = estate->es_query_dsa == NULL ?
+		NULL :
+		heap_shared_bitmap(bitmap->feed_shared, &bitmap->node->ss.ps);
 	if (bitmap->shared)
 		begin_shared(bitmap);
 	else

@@ -388,6 +388,8 @@ sub scan_settings
 
 	push @settings, 'enable_partitionwise_aggregate = on' if $combines && chance(0.2);
 	push @settings, $combines && !$query->{orderly} ? 'min_eager_agg_group_size = ' . pick(0, 0, 2, 8) : 'enable_eager_aggregate = off' if $eager;
+	# joins that cost more are worth more partial aggregates below them
+	push @settings, 'cpu_tuple_cost = 1' if $query->{joins} && chance(0.8);
 	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;

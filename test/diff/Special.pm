@@ -227,8 +227,48 @@ sub dashboards
 	};
 }
 
+# Joins of t with one to three tables. From PostgreSQL 19 on, the planner may aggregate t in part before it joins it. Arguments cannot fail,
+# because they are then evaluated for rows without a partner, too.
+sub joined_tables
+{
+	my ($t, $int, $first, $d) = @_;
+	my @columns = @{ $t->{columns} };
+	my @keys = map { $_->{name} } grep { !$_->{info}{loose} && !$_->{info}{norm} && !$_->{info}{nokey} && !$_->{info}{float} && $_->{type} !~ /wide/ } @{ $d->{columns} };
+	my $where = join(' AND ', map { plain_condition(@columns) } 1 .. pick(0, 0, 0, 1, 2));
+	my $from = pick('t', 't', 't', 'p t', '(SELECT * FROM t WHERE ' . plain_condition(@columns) . ') t');
+	my @joins = some(pick(0, 0, 1, 2),
+		' JOIN (SELECT bj AS cj, id AS cid FROM d) c ON cj = ' . pick('aj', 'bj'),
+		' LEFT JOIN (SELECT bj AS ej, id AS eid FROM d) e ON ej = ' . pick('aj', 'bj AND eid % 2 = 0'),
+		' JOIN (SELECT DISTINCT aj AS sj FROM t) s ON sj = aj',
+		' JOIN (SELECT aj AS uj, id AS uid FROM t) u ON uj = aj AND uid < 9');
+
+	unshift @joins, pick((' JOIN d ON aj = bj') x 4, ' LEFT JOIN d ON aj = bj', ' RIGHT JOIN d ON aj = bj', ' JOIN d ON aj = bj AND d.id <> aj');
+	push @keys, 'aj', 'bj', 'bj', 'bj', pick('bj % 3', 'coalesce(bj, 7)', 'aj + bj');
+	push @keys, map { pick('cid % 4', 'cj') } grep { / c ON/ } @joins;
+	@keys = some(pick(0, 1, 1, 1, 2, 3), @keys);
+
+	my @few = some(int_between(2, 4), grep { ($_->{info}{num} // 1) == 1 } @columns);
+	my @bools = map { $_->{name} } grep { $_->{info}{bool} } @columns;
+	my @numbers = map { $_->{name} } grep { $_->{info}{int} } @columns;
+	my @out = map { plain_aggregate(chance(0.5), @few) } 1 .. int_between(1, 4);
+	my $number = pick(@numbers);
+	push @out, map { [ $_, 0 ] } some(pick(0, 0, 1, 2),
+		"agg:bit_or($number)", "agg:var_pop($number)", "agg:sum(CASE WHEN $number > 3 THEN 1 END)", "gpu:histogram($number, -10, 90, 5)",
+		"gpu:approx_count_distinct($number)", 'gpu:argmax(aj, t.id)', "wide_avg($number)", "strict_max(($number)::text)", map { "agg:bool_and($_)" } @bools);
+	push @out, [ pick("agg:count(DISTINCT $number)", "string_agg(t.id::text, '+' ORDER BY t.id)", 'agg:sum(aj + bj)'), 0 ] if chance(0.1);
+
+	my $sql = 'SELECT ' . join(', ', @keys, map { $_->[0] } @out) . " FROM $from" . join('', @joins) . ($where ? " WHERE $where" : '');
+	$sql .= ($where ? ' AND ' : ' WHERE ') . 'EXISTS (SELECT FROM d x WHERE x.bj = t.aj)' if chance(0.1);
+	$sql .= ' GROUP BY ' . join(', ', @keys) if @keys;
+	$sql .= ' HAVING agg:count(*) > ' . Values::int_constant(0, 9) if chance(0.15);
+	my $ordered = @keys && chance(0.2);
+	$sql .= ' ORDER BY ' . join(', ', map { $_ . pick('', ' DESC') } 1 .. @keys) . ' LIMIT ' . int_between(1, 20) if $ordered;
+	return { sql => $sql, float => [ (0) x @keys, map { $_->[1] } @out ], serial => chance(0.4), ordered => $ordered, joins => 1 };
+}
+
 my %kinds = (
 	dashboards => \&dashboards,
+	'joined tables' => \&joined_tables,
 	'volatile values' => \&volatile_values,
 	'volatile calls' => \&volatile_calls,
 	'never evaluated' => \&not_reached,
@@ -241,10 +281,10 @@ my %kinds = (
 sub make_query
 {
 	my ($tables) = @_;
-	my $kind = pick(sort(keys %kinds), 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
+	my $kind = pick(sort(keys %kinds), ('joined tables') x 2, 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
 	my $t = $tables->{t};
 	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
-	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ]);
+	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ], $tables->{d});
 
 	Tally::draw($kind);
 	$query = { orderly => 0, serial => 1, setup => [], teardown => [], %$query };
