@@ -533,9 +533,21 @@ init_form(AggOutput *out, const PartialCall *call)
 	}
 }
 
+/* Returns a copy of an aggregate with NULL of this type as its argument. */
+static Aggref *
+with_argument_type(const Aggref *aggref, Oid type)
+{
+	Aggref *result = makeNode(Aggref);
+
+	*result = *aggref;
+	result->args =
+		list_make1(makeTargetEntry((Expr *) makeNullConst(type, -1, InvalidOid), 1, NULL, false));
+	return result;
+}
+
 AggOutput *
-aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter, int set,
-			 PlanState *parent, ExprContext *econtext)
+aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const LinearArgument *linear,
+			 Oid source, int filter, int set, PlanState *parent, ExprContext *econtext)
 {
 	AggOutput *out = palloc0(sizeof(AggOutput));
 	Aggref *aggref = call->aggref;
@@ -548,6 +560,12 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 		call->form == PARTIAL_RESULT;
 	load_aggregate(out, call);
 	init_form(out, call);
+	out->linear = (LinearArgument){1, 0};
+	if (linear)
+	{
+		out->linear = *linear;
+		aggref = with_argument_type(aggref, source);
+	}
 	fallback = out->agg;
 	out->fallback = -1;
 	out->aggstate = make_aggstate(aggref);

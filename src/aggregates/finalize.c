@@ -103,7 +103,8 @@ serialize_slots(AggOutput *out, const GroupBatch *groups, int g)
 	switch (out->kind)
 	{
 		case FINALIZE_INT8_AVG:
-			return form_int8_avg(STATE(int64, 0), STATE(gpuagg_i128, 1));
+			return form_int8_avg(STATE(int64, 0),
+								 linear_sum128(out, STATE(int64, 0), STATE(gpuagg_i128, 1)));
 		case FINALIZE_POLY_VAR:
 			return form_poly_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i128, 2));
 		case FINALIZE_NUMERIC_VAR:
@@ -124,7 +125,7 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_INT:
 			return integer_datum(out, STATE(int64, 0));
 		case FINALIZE_COUNTED_INT:
-			return integer_datum(out, STATE(int64, 1));
+			return integer_datum(out, linear_sum64(out, STATE(int64, 0), STATE(int64, 1)));
 		case FINALIZE_COUNTED_I32:
 			return integer_datum(out, STATE(int32, 1));
 		case FINALIZE_COUNTED_F32:
@@ -133,7 +134,7 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 			return Float8GetDatum(STATE(double, 1));
 		case FINALIZE_INT_AVG:
 		{
-			int64 state[2] = {STATE(int64, 0), STATE(int64, 1)};
+			int64 state[2] = {STATE(int64, 0), linear_sum64(out, STATE(int64, 0), STATE(int64, 1))};
 
 			return form_array(INT8OID, state, 2);
 		}
