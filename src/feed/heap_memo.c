@@ -36,9 +36,13 @@ enum
 	MEMO_PASSED  /* output: a value */
 };
 
+/* A costly expression is evaluated for each value of a range only if values repeat this often. */
+#define COSTLY_REPEATS 16
+
 struct HeapMemo
 {
 	AttrNumber attno;
+	bool costly;       /* the expression is; see expr_is_costly() */
 	uint64 dictionary; /* dictionary of the outcomes; 0: none */
 	uint8 *outcome;    /* [code]; the last one is for NULL */
 	MemoryContext cxt; /* outcomes and values of one range */
@@ -71,11 +75,12 @@ single_column(const HeapTable *table, Node *expr)
 
 /* Creates an empty memo for an expression over one column. */
 static HeapMemo *
-create_memo(AttrNumber attno)
+create_memo(AttrNumber attno, Expr *expr)
 {
 	HeapMemo *memo = palloc0(sizeof(HeapMemo));
 
 	memo->attno = attno;
+	memo->costly = expr_is_costly(expr);
 	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of expressions",
 									  ALLOCSET_START_SMALL_SIZES);
 	return memo;
@@ -86,7 +91,7 @@ heap_memo_create(const HeapTable *table, int q)
 {
 	AttrNumber attno = single_column(table, (Node *) table->quals[q]->expr);
 
-	return attno && table->closed[q] ? create_memo(attno) : NULL;
+	return attno && table->closed[q] ? create_memo(attno, table->quals[q]->expr) : NULL;
 }
 
 bool
@@ -103,7 +108,7 @@ heap_memo_serves(const HeapTable *table, Expr *expr)
 HeapMemo *
 heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 {
-	HeapMemo *memo = create_memo(single_column(table, (Node *) root->expr));
+	HeapMemo *memo = create_memo(single_column(table, (Node *) root->expr), root->expr);
 
 	memo->root = root;
 	get_typlenbyval(exprType((Node *) root->expr), &memo->typlen, &memo->typbyval);
@@ -141,7 +146,8 @@ prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 	uint64 dictionary = heap_cached_dictionary(table->cached);
 	uint32 n = chunk->nentries + 1;
 
-	if (!chunk_repeats(chunk))
+	/* the results of a costly expression are kept across ranges, too (expr/memo.c) */
+	if (!chunk_repeats(chunk) || (memo->costly && chunk->nentries > chunk->nrows / COSTLY_REPEATS))
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;
