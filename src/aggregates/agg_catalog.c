@@ -350,8 +350,10 @@ aggmap_is_linear(Oid aggfnoid)
 	if (row->kind == FINALIZE_INT)
 		return !sum->used;
 	return (row->kind == FINALIZE_COUNTED_INT || row->kind == FINALIZE_INT_AVG ||
-			row->kind == FINALIZE_INT8_AVG) &&
-		sum->arg[0] == 0 && (sum->monoid == MONOID_SUM_I64 || sum->monoid == MONOID_SUM_I128);
+			row->kind == FINALIZE_INT8_AVG || row->kind == FINALIZE_DEC_AVG) &&
+		sum->arg[0] == 0 &&
+		(sum->monoid == MONOID_SUM_I64 || sum->monoid == MONOID_SUM_I128 ||
+		 sum->monoid == MONOID_SUM_DEC);
 }
 
 bool

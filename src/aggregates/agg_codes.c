@@ -119,6 +119,7 @@ codes_of_group(const AggOutput *out, const GroupBatch *groups, int g, gpuagg_i12
 												linear_sum64(out, STATE(int64, 0), STATE(int64, 1));
 			break;
 		case FINALIZE_INT8_AVG:
+		case FINALIZE_DEC_AVG:
 			*code = linear_sum128(out, STATE(int64, 0), STATE(gpuagg_i128, 1));
 			break;
 		case FINALIZE_COUNTED_I32:

@@ -533,21 +533,22 @@ init_form(AggOutput *out, const PartialCall *call)
 	}
 }
 
-/* Returns a copy of an aggregate with NULL of this type as its argument. */
+/* Returns a copy of an aggregate whose argument has the type of another column; it is NULL. */
 static Aggref *
-with_argument_type(const Aggref *aggref, Oid type)
+with_argument_type(const Aggref *aggref, Form_pg_attribute column)
 {
 	Aggref *result = makeNode(Aggref);
+	Const *argument = makeNullConst(column->atttypid, column->atttypmod, column->attcollation);
 
 	*result = *aggref;
-	result->args =
-		list_make1(makeTargetEntry((Expr *) makeNullConst(type, -1, InvalidOid), 1, NULL, false));
+	result->args = list_make1(makeTargetEntry((Expr *) argument, 1, NULL, false));
 	return result;
 }
 
 AggOutput *
 aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const LinearArgument *linear,
-			 Oid source, int filter, int set, PlanState *parent, ExprContext *econtext)
+			 Form_pg_attribute source, int filter, int set, PlanState *parent,
+			 ExprContext *econtext)
 {
 	AggOutput *out = palloc0(sizeof(AggOutput));
 	Aggref *aggref = call->aggref;
@@ -560,7 +561,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 		call->form == PARTIAL_RESULT;
 	load_aggregate(out, call);
 	init_form(out, call);
-	out->linear = (LinearArgument){1, 0};
+	out->linear = (LinearArgument){1, 0, 0};
 	if (linear)
 	{
 		out->linear = *linear;
@@ -582,6 +583,11 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 	if (row->kind == FINALIZE_ORDERED_SET)
 		row = &aggmap_fallback_row;
 	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
+	/* a transition function would need the argument itself */
+	if (linear && !by_slots)
+		elog(ERROR, "sum of a linear function has no slots");
+	if (linear && row->kind == FINALIZE_DEC_AVG)
+		out->scale = linear->scale;
 
 	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))
 		spec->needs_rows = true;

@@ -38,12 +38,15 @@ extern AggRole aggmap_role(Oid aggfnoid);
 
 /*
  * The argument of a sum, mean or count as a function of the input that the aggregate reads instead
- * (plan/linear.c), an expression of integers: mul * input + add.  It is NULL where the input is.
+ * (plan/linear.c): mul * input + add.  It is NULL where the input is.  The input is an expression
+ * of integers, or a column of numerics with a declared scale, which count as integers times
+ * 10^-scale, like the argument's values.
  */
 typedef struct LinearArgument
 {
 	int64 mul;
 	int64 add;
+	int scale; /* display scale of the argument's values */
 } LinearArgument;
 
 /* What an aggregate of a query returns. */
@@ -80,8 +83,8 @@ extern bool aggmap_is_listed(Oid aggfnoid);
 extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
 /*
- * Returns whether the aggregate of integers is computed of their number and sum, so that its
- * argument can be a LinearArgument.
+ * Returns whether the aggregate of integers or numerics is computed of their number and sum, so
+ * that its argument can be a LinearArgument.
  */
 extern bool aggmap_is_linear(Oid aggfnoid);
 
@@ -107,13 +110,13 @@ typedef struct AggOutput AggOutput;
 /*
  * Adds what the aggregate needs to *spec. args[i] is the input expression number of the Aggref's
  * argument i; filter is that of its filter, or -1. `linear`: how the argument depends on the input,
- * which has type `source`; NULL: it is the input. `set` is SlotSpec.set. Constant parameters, such
+ * whose column is `source`; NULL: it is the input. `set` is SlotSpec.set. Constant parameters, such
  * as bounds of histograms, are evaluated here if that cannot fail. Allocates in the current
  * context.
  */
 extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args,
-							   const LinearArgument *linear, Oid source, int filter, int set,
-							   PlanState *parent, ExprContext *econtext);
+							   const LinearArgument *linear, Form_pg_attribute source, int filter,
+							   int set, PlanState *parent, ExprContext *econtext);
 
 /* Returns whether the order of rows can affect the aggregate's value. */
 extern bool aggmap_shows_order(const AggOutput *out, const AggSpec *spec);

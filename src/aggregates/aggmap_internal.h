@@ -90,7 +90,7 @@ struct AggOutput
 	int scale;     /* FINALIZE_DEC, FINALIZE_DEC_AVG: scale of the argument */
 	bool shows_scales;     /* FINALIZE_DEC_AVG: slot SCALE_SLOT has the largest display scale in the
 						  group */
-	LinearArgument linear; /* for aggregates whose states are a number and a sum of integers */
+	LinearArgument linear; /* for aggregates whose states are a number and a sum */
 	int width;             /* number of bins */
 	ColumnType value;      /* FINALIZE_ARG: column type of the value */
 

@@ -102,13 +102,11 @@ add_row_set(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sor
 	return spec_add_distinct(spec, &set) + 1;
 }
 
-/* Returns the type of an input that is a column of the child plan. */
-static Oid
-input_type(const GpuAggState *state, int input)
+/* Returns the column of the child plan that is this input. */
+static Form_pg_attribute
+input_column(const GpuAggState *state, int input)
 {
-	TupleDesc child = ExecGetResultType(state->child);
-
-	return TupleDescAttr(child, state->plan->input_resno[input] - 1)->atttypid;
+	return TupleDescAttr(ExecGetResultType(state->child), state->plan->input_resno[input] - 1);
 }
 
 /* Translates the plan into a spec.  Evaluates the parameters of aggregates, such as bounds. */
@@ -143,11 +141,10 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 			add_row_set(spec, aggref, plan->agg_args[a], plan->agg_filter[a], plan->agg_sorts[a]);
 
 		/* a row set has only rows that pass the filter */
-		state->outputs[a] =
-			aggmap_build(spec, &call, plan->agg_args[a], linear,
-						 linear ? input_type(state, plan->agg_args[a][0]) : InvalidOid,
-						 set > 0 ? -1 : plan->agg_filter[a], set, &state->css.ss.ps,
-						 state->css.ss.ps.ps_ExprContext);
+		state->outputs[a] = aggmap_build(spec, &call, plan->agg_args[a], linear,
+										 linear ? input_column(state, plan->agg_args[a][0]) : NULL,
+										 set > 0 ? -1 : plan->agg_filter[a], set, &state->css.ss.ps,
+										 state->css.ss.ps.ps_ExprContext);
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
 			spec->distincts[set - 1].sorted = true;
 		if (aggref->aggdirectargs != NIL)

@@ -455,7 +455,7 @@ decode_sets(GpuAggPlan *plan, List *private)
 	}
 }
 
-/* Returns two Consts of custom_private as a LinearArgument; NULL for NIL. */
+/* Returns three Consts of custom_private as a LinearArgument; NULL for NIL. */
 static LinearArgument *
 decode_linear(List *consts)
 {
@@ -466,6 +466,7 @@ decode_linear(List *consts)
 	linear = palloc(sizeof(LinearArgument));
 	linear->mul = DatumGetInt64(linitial_node(Const, consts)->constvalue);
 	linear->add = DatumGetInt64(lsecond_node(Const, consts)->constvalue);
+	linear->scale = DatumGetInt64(lthird_node(Const, consts)->constvalue);
 	return linear;
 }
 

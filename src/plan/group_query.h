@@ -48,7 +48,7 @@ typedef struct GroupQuery
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
 	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
 						 its arguments */
-	List *agg_linear; /* for each aggregate: the source of its argument, and two Consts as in
+	List *agg_linear; /* for each aggregate: the source of its argument, and three Consts as in
 						 LinearArgument; NIL: the argument is its own source */
 	List *inputs;
 	List *input_refs;

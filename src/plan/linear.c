@@ -8,7 +8,8 @@
  *
  * Core raises an error if an argument overflows in any row.  An argument gets a source only if the
  * error would still be raised:
- *	- because of the types it cannot overflow: a smallint plus 1 is an integer;
+ *	- because of the types it cannot overflow: a smallint plus 1 is an integer, and numerics of a
+ *	  declared precision are far from the limits of numeric;
  *	- or else other arguments of the query, which are evaluated, overflow if it does.  For
  *	  non-negative constants these are x + c with the largest c, and for negative ones that with
  *	  the smallest c.  The former is the source of the others with a non-negative constant.  Their
@@ -16,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -27,15 +29,18 @@
 
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
+#include "columns/decimal.h"
+#include "operators/decode_numeric.h"
 #include "operators/monoid.h"
 #include "plan/group_query.h"
 
-/* A function of one operand: mul * operand + add. */
+/* A function of one operand: mul * operand + add.  Numerics are integers times 10^-scale. */
 typedef struct LinearForm
 {
 	Node *operand;
 	int64 mul;
 	int64 add;
+	int scale;   /* display scale of the function's values */
 	int64 least; /* no value is less than this one */
 	int64 most;
 } LinearForm;
@@ -227,7 +232,7 @@ linear_form(Node *expr, LinearForm *form, Step *step)
 	step->function = InvalidOid;
 	if (!type_range(exprType(expr), &least, &most))
 		return false;
-	*form = (LinearForm){expr, 1, 0, least, most};
+	*form = (LinearForm){expr, 1, 0, 0, least, most};
 	if (IsA(expr, FuncExpr))
 	{
 		FuncExpr *cast = (FuncExpr *) expr;
@@ -256,6 +261,137 @@ linear_form(Node *expr, LinearForm *form, Step *step)
 	}
 	return true;
 }
+
+/* ---- numerics ------------------------------------------------------------------ */
+
+/* Maximum number of decimal digits of a value; a sum of 2^45 values then has 127 bits. */
+#define MOST_DIGITS 24
+/* Maximum number of decimal digits of mul and add, and of the scale. */
+#define MOST_CONSTANT_DIGITS 15
+
+/*
+ * Sets *value to a numeric constant as an integer times 10^-scale.  Returns false for other nodes,
+ * and for constants with many digits.
+ */
+static bool
+numeric_constant(Node *node, gpuagg_i128 *value, int *scale)
+{
+	Const *constant = (Const *) node;
+	struct varlena *numeric;
+	const uint8_t *data;
+	DecodeHeader header;
+	int len;
+
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != NUMERICOID)
+		return false;
+	numeric = PG_DETOAST_DATUM_PACKED(constant->constvalue);
+	data = (const uint8_t *) VARDATA_ANY(numeric);
+	len = VARSIZE_ANY_EXHDR(numeric);
+	if (!decode_header(data, len, &header) || header.dscale > MOST_CONSTANT_DIGITS ||
+		!decode_numeric(data, len, header.dscale, value))
+		return false;
+	*scale = header.dscale;
+	return true;
+}
+
+/*
+ * Sets *form to a column of numerics with a declared precision and scale, of a table that stores
+ * only such values or NaN.  A foreign table may return others.  *digits: its precision.
+ */
+static bool
+numeric_column(const PlannerInfo *root, Node *expr, LinearForm *form, int *digits)
+{
+	Var *var = (Var *) expr;
+	int16 scale;
+
+	if (!IsA(expr, Var) || var->vartype != NUMERICOID || var->varlevelsup != 0 || var->varno <= 0 ||
+		var->varno >= root->simple_rel_array_size ||
+		root->simple_rte_array[var->varno]->rtekind != RTE_RELATION ||
+		spec_column_type(NUMERICOID, var->vartypmod, &scale) != COLUMN_DEC)
+		return false;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+		if (root->simple_rte_array[i] && root->simple_rte_array[i]->rtekind == RTE_RELATION &&
+			root->simple_rte_array[i]->relkind == RELKIND_FOREIGN_TABLE)
+			return false;
+	*form = (LinearForm){.operand = expr, .mul = 1, .scale = scale};
+	/* as in numeric.c */
+	*digits = ((var->vartypmod - VARHDRSZ) >> 16) & 0xffff;
+	return true;
+}
+
+/*
+ * Applies an operator with a constant to a form; returns false if the numbers become too large. The
+ * result's scale is core's.
+ */
+static bool
+apply_numeric(LinearForm *form, Oid function, bool constant_first, gpuagg_i128 constant, int scale)
+{
+	gpuagg_i128 mul = form->mul, add = form->add;
+	gpuagg_i128 most = decimal_power10(MOST_CONSTANT_DIGITS);
+	int result = function == F_NUMERIC_MUL ? form->scale + scale : Max(form->scale, scale);
+
+	if (result > MOST_CONSTANT_DIGITS || constant >= most || constant <= -most)
+		return false;
+	if (function == F_NUMERIC_MUL)
+	{
+		mul *= constant;
+		add *= constant;
+	}
+	else
+	{
+		mul *= decimal_power10(result - form->scale);
+		add *= decimal_power10(result - form->scale);
+		constant *= decimal_power10(result - scale);
+		if (function == F_NUMERIC_SUB && constant_first)
+		{
+			mul = -mul;
+			add = -add;
+		}
+		add += function == F_NUMERIC_SUB && !constant_first ? -constant : constant;
+	}
+	if (mul >= most || mul <= -most || add >= most || add <= -most)
+		return false;
+	form->mul = mul;
+	form->add = add;
+	form->scale = result;
+	return true;
+}
+
+/*
+ * Sets *form to a numeric expression as a function of a column, and *digits to the column's
+ * precision.  Returns false if it is no such function.  A sum, difference or product of numerics
+ * that are not huge raises no error.
+ */
+static bool
+numeric_form(const PlannerInfo *root, Node *expr, LinearForm *form, int *digits)
+{
+	OpExpr *op = (OpExpr *) expr;
+	gpuagg_i128 constant;
+	int scale;
+	bool first;
+
+	check_stack_depth();
+	if (!IsA(expr, OpExpr))
+		return numeric_column(root, expr, form, digits);
+	if (op->opfuncid != F_NUMERIC_ADD && op->opfuncid != F_NUMERIC_SUB &&
+		op->opfuncid != F_NUMERIC_MUL)
+		return false;
+	first = numeric_constant(linitial(op->args), &constant, &scale);
+	return (first || numeric_constant(lsecond(op->args), &constant, &scale)) &&
+		numeric_form(root, first ? lsecond(op->args) : linitial(op->args), form, digits) &&
+		apply_numeric(form, op->opfuncid, first, constant, scale);
+}
+
+/* Returns whether values of the form, and their sums, can be computed with 128 bits. */
+static bool
+has_room(const LinearForm *form, int digits)
+{
+	for (gpuagg_i128 mul = form->mul; mul != 0; mul /= 10)
+		digits++;
+	return digits <= MOST_DIGITS;
+}
+
+/* ---- aggregates ---------------------------------------------------------------- */
 
 /*
  * Returns whether the value of an aggregate is compared in HAVING, or by a LIMIT.  Such a value is
@@ -355,13 +491,16 @@ find_stronger(const Arguments *args, int i)
 
 /* Returns the entry of query->agg_linear for an argument that is mul * source + add. */
 static List *
-make_entry(Node *source, int64 mul, int64 add)
+make_entry(Node *source, int64 mul, int64 add, int scale)
 {
-	return list_make3(source,
-					  makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(mul), false,
-								FLOAT8PASSBYVAL),
-					  makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(add), false,
-								FLOAT8PASSBYVAL));
+	int64 numbers[] = {mul, add, scale};
+	List *entry = list_make1(source);
+
+	for (int i = 0; i < lengthof(numbers); i++)
+		entry = lappend(entry,
+						makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(numbers[i]),
+								  false, FLOAT8PASSBYVAL));
+	return entry;
 }
 
 /*
@@ -380,22 +519,30 @@ multiple_entry(const Arguments *args, int i)
 	if (multiples < 2 || __builtin_mul_overflow(step->constant, step->form.mul, &mul) ||
 		__builtin_mul_overflow(step->constant, step->form.add, &add))
 		return NIL;
-	return make_entry(step->form.operand, mul, add);
+	return make_entry(step->form.operand, mul, add, 0);
 }
 
 /* Returns the entry for argument i; NIL if it is its own source. */
 static List *
-entry_of_argument(const Arguments *args, int i)
+entry_of_argument(const PlannerInfo *root, const Arguments *args, int i)
 {
 	Step step;
 	LinearForm form;
 	int stronger;
 	int64 mul, add, stronger_add;
+	int digits;
 
-	if (args->exprs[i] == NULL || !linear_form(args->exprs[i], &form, &step))
+	if (args->exprs[i] == NULL)
+		return NIL;
+	if (exprType(args->exprs[i]) == NUMERICOID)
+		return IsA(args->exprs[i], OpExpr) && numeric_form(root, args->exprs[i], &form, &digits) &&
+				has_room(&form, digits) ?
+			make_entry(form.operand, form.mul, form.add, form.scale) :
+			NIL;
+	if (!linear_form(args->exprs[i], &form, &step))
 		return NIL;
 	if (form.operand != args->exprs[i])
-		return make_entry(form.operand, form.mul, form.add);
+		return make_entry(form.operand, form.mul, form.add, 0);
 	if (!OidIsValid(step.function) || (stronger = find_stronger(args, i)) < 0)
 		return NIL;
 	if (step.op == TIMES)
@@ -404,7 +551,7 @@ entry_of_argument(const Arguments *args, int i)
 		!step_function(&args->steps[stronger], &mul, &stronger_add) ||
 		__builtin_sub_overflow(add, stronger_add, &add))
 		return NIL;
-	return make_entry(args->exprs[stronger], 1, add);
+	return make_entry(args->exprs[stronger], 1, add, 0);
 }
 
 void
@@ -427,7 +574,7 @@ plan_find_linear(GroupQuery *query)
 	}
 	for (int i = 0; i < n; i++)
 	{
-		List *entry = entry_of_argument(&args, i);
+		List *entry = entry_of_argument(query->root, &args, i);
 
 		if (entry != NIL &&
 			(is_compared(query, args.aggs[i]) ||

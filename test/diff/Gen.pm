@@ -220,15 +220,21 @@ sub aggregate
 sub linear_sums
 {
 	my (@columns) = @_;
-	my $int = pick(of_kind('int', @columns))->{name};
+	my $column = pick(of_kind('int', @columns))->{name};
 	my $form = pick('%s + %s', '%s + %s', '%s - %s', '%2$s - %1$s', '%s * %s', '%s::int8 * %s', '(%s - 1) * %s', '%s + %s::int2', '(%s + %s)::int8');
 	my $filter = chance(0.2) ? ' FILTER (WHERE ' . condition(@columns) . ')' : '';
+	my @decimals = grep { $_->{type} =~ /^numeric\(/ } @columns;
 
-	$int = "($int % 1000)::int2" if chance(0.3);
+	$column = "($column % 1000)::int2" if chance(0.3);
+	if (@decimals && chance(0.4))
+	{
+		$column = pick(@decimals)->{name};
+		$form = pick('%s + %s', '%s * %s', '%s * (%s * 0.25)', '%2$s - %1$s', '(1 - %s) * %s', '%s - %s * 1.0000');
+	}
 	Tally::draw('linear sums');
 	return map {
 		my $constant = pick(map { "($_)" } int_between(-9, 9), int_between(-9, 9), chance(0.1) ? 2147483647 : 30000);
-		my $call = 'agg:' . pick(qw(sum sum avg count)) . '(' . (chance(0.1) ? $int : sprintf($form, $int, $constant)) . ')' . (chance(0.9) ? $filter : '');
+		my $call = 'agg:' . pick(qw(sum sum avg count)) . '(' . (chance(0.1) ? $column : sprintf($form, $column, $constant)) . ')' . (chance(0.9) ? $filter : '');
 		{ call => $call, sql => $call, float => 0 };
 	} 1 .. int_between(2, 5);
 }

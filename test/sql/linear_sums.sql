@@ -4,7 +4,6 @@ SET client_min_messages = warning;
 \set include :srcdir '/include/agrees.sql'
 \i :include
 SET max_parallel_workers_per_gather = 0;
-SET gpuagg.engine = 'cpu';
 SET enable_sort = off;
 
 CREATE TABLE numbers AS SELECT g % 7 AS k, nullif(g % 65536 - 32768, 5)::int2 AS s, nullif((g * 123457 % 2000000011), 123457) - 1000000000 AS i,
@@ -16,12 +15,12 @@ VACUUM (FREEZE, ANALYZE) numbers;
 SET gpuagg.require = 'require';
 
 -- the columns of the scan below these aggregates
-CREATE FUNCTION inputs(aggs text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION inputs(aggs text, of text DEFAULT 'numbers') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
     found text;
 BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) SELECT ' || replace(aggs, '@', 'gpu_') || ' FROM numbers' LOOP
+    FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) SELECT ' || replace(aggs, '@', 'gpu_') || ' FROM ' || of LOOP
         IF line ~ '^ +Output: ' THEN
             found := substring(line FROM 'Output: (.*)');
         END IF;
@@ -55,6 +54,16 @@ EXECUTE shifted(-1, -2);
 EXECUTE shifted(-1, 1);
 RESET plan_cache_mode;
 
+-- numerics of a declared precision, with NaN
+CREATE TABLE decimals (k int, p numeric(12, 2), q numeric(5, 0), r numeric(9, 4), u numeric, w numeric(30, 2));
+INSERT INTO decimals SELECT g % 5, CASE WHEN g % 7 > 0 THEN g * 7919 % 1000003 / 100.0 - 3000 END, g % 90000 - 40000, g * 31 % 100000 / 10000.0, g / 8.0, g * 1e20 FROM generate_series(1, 20000) g;
+INSERT INTO decimals VALUES (6, 'NaN', 'NaN', 1, 1, 1), (6, 1, 2, 3, 4, 5), (7, 'NaN', NULL, NULL, NULL, NULL), (8, NULL, NULL, NULL, NULL, NULL), (9, 0, 0, 0, 0, 0), (10, 9999999999.99, -99999, 99999.9999, 1e30, 1e27);
+VACUUM (FREEZE, ANALYZE) decimals;
+SELECT q, agrees('SELECT k, ' || q || ' FROM decimals GROUP BY ROLLUP (k)'), inputs(q, 'decimals')
+FROM unnest(ARRAY['@sum(p + 1), @sum(p - 0.125), @avg(2.5 - p), @avg(p)', '@sum(p * 1.1), @avg(p * (-0.90)), @sum(1.10 * p), @count(p * 2)', '@sum((1 - p) * 1.175 + 3)', '@sum(q * 0.5), @avg(q + 1), @avg(0 * r), @sum(0.00 * r)',
+    '@sum(p + 1e3), @sum(p * 123456.789)', '@sum(p * 1.1) FILTER (WHERE q > 0), @sum(p) FILTER (WHERE q > 0)', '@sum(u + 1)', '@sum(w + 1), @sum(w * 2)', '@sum(1e20 * p)', '@sum(p * r), @sum(p + r)', '@sum(p + NULL)', '@sum(p * ''NaN'')']) q;
+SELECT agrees('SELECT k, @sum(p * 2) FROM decimals GROUP BY k HAVING @sum(p * 2) > 0 AND @avg(p + 1) < 5'), agrees('SELECT k, @sum(1 - p) FROM decimals GROUP BY k ORDER BY @sum(1 - p) DESC LIMIT 3');
+
 -- core's errors
 \set VERBOSITY terse
 SELECT k, gpu_sum(i + 0) FROM numbers WHERE k > 8 GROUP BY k ORDER BY k;
@@ -75,7 +84,6 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT agrees('SELECT k, @sum(s + 3), @avg(s + 2), @sum(i + 1::int8), @sum(i - 1), @sum(i - 2) FROM numbers WHERE k < 9 GROUP BY k');
-DROP TABLE numbers;
-DROP FUNCTION agrees;
-DROP FUNCTION inputs;
+SELECT agrees('SELECT k, @sum(s + 3), @avg(s + 2), @sum(i + 1::int8), @sum(i - 1), @sum(i - 2) FROM numbers WHERE k < 9 GROUP BY k'), agrees('SELECT k, @sum(p + 3), @avg(p * 0.2) FROM decimals GROUP BY k');
+DROP TABLE numbers, decimals;
+DROP FUNCTION agrees, inputs;
