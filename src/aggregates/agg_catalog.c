@@ -339,6 +339,24 @@ aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 }
 
 bool
+aggmap_is_linear(Oid aggfnoid)
+{
+	const AggRow *row = aggmap_lookup(aggfnoid).row;
+	const SlotUse *count = &row->slots[0];
+	const SlotUse *sum = &row->slots[1];
+
+	if (!count->used || count->monoid != MONOID_COUNT || count->arg[0] != 0 || count->arg[1] >= 0)
+		return false;
+	if (row->kind == FINALIZE_INT)
+		return !sum->used;
+	return (row->kind == FINALIZE_COUNTED_INT || row->kind == FINALIZE_INT_AVG ||
+			row->kind == FINALIZE_INT8_AVG || row->kind == FINALIZE_DEC_AVG) &&
+		sum->arg[0] == 0 &&
+		(sum->monoid == MONOID_SUM_I64 || sum->monoid == MONOID_SUM_I128 ||
+		 sum->monoid == MONOID_SUM_DEC);
+}
+
+bool
 aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref)
 {
 	return row->kind == FINALIZE_ORDERED_SET &&

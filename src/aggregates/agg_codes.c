@@ -115,7 +115,12 @@ codes_of_group(const AggOutput *out, const GroupBatch *groups, int g, gpuagg_i12
 	{
 		case FINALIZE_INT:
 		case FINALIZE_COUNTED_INT:
-			*code = STATE(int64, out->kind == FINALIZE_INT ? 0 : 1);
+			*code = out->kind == FINALIZE_INT ? STATE(int64, 0) :
+												linear_sum64(out, STATE(int64, 0), STATE(int64, 1));
+			break;
+		case FINALIZE_INT8_AVG:
+		case FINALIZE_DEC_AVG:
+			*code = linear_sum128(out, STATE(int64, 0), STATE(gpuagg_i128, 1));
 			break;
 		case FINALIZE_COUNTED_I32:
 			*code = STATE(int32, 1);
@@ -145,6 +150,8 @@ codes_find_slots(const AggOutput *out, int *slot, int *counted)
 
 	/* a count of no rows is its own value, 0 */
 	if ((out->fallback >= 0 || (out->counted && out->kind != FINALIZE_INT)) && !out->agg.initnull)
+		return false;
+	if (out->linear.mul != 1 || out->linear.add != 0)
 		return false;
 	*slot = out->slots[single ? 0 : 1];
 	*counted = out->counted && !single ? out->slots[0] : -1;

@@ -533,9 +533,22 @@ init_form(AggOutput *out, const PartialCall *call)
 	}
 }
 
+/* Returns a copy of an aggregate whose argument has the type of another column; it is NULL. */
+static Aggref *
+with_argument_type(const Aggref *aggref, Form_pg_attribute column)
+{
+	Aggref *result = makeNode(Aggref);
+	Const *argument = makeNullConst(column->atttypid, column->atttypmod, column->attcollation);
+
+	*result = *aggref;
+	result->args = list_make1(makeTargetEntry((Expr *) argument, 1, NULL, false));
+	return result;
+}
+
 AggOutput *
-aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter, int set,
-			 PlanState *parent, ExprContext *econtext)
+aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const LinearArgument *linear,
+			 Form_pg_attribute source, int filter, int set, PlanState *parent,
+			 ExprContext *econtext)
 {
 	AggOutput *out = palloc0(sizeof(AggOutput));
 	Aggref *aggref = call->aggref;
@@ -548,6 +561,12 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 		call->form == PARTIAL_RESULT;
 	load_aggregate(out, call);
 	init_form(out, call);
+	out->linear = (LinearArgument){1, 0, 0};
+	if (linear)
+	{
+		out->linear = *linear;
+		aggref = with_argument_type(aggref, source);
+	}
 	fallback = out->agg;
 	out->fallback = -1;
 	out->aggstate = make_aggstate(aggref);
@@ -564,6 +583,11 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 	if (row->kind == FINALIZE_ORDERED_SET)
 		row = &aggmap_fallback_row;
 	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
+	/* a transition function would need the argument itself */
+	if (linear && !by_slots)
+		elog(ERROR, "sum of a linear function has no slots");
+	if (linear && row->kind == FINALIZE_DEC_AVG)
+		out->scale = linear->scale;
 
 	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))
 		spec->needs_rows = true;

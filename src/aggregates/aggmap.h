@@ -36,6 +36,19 @@ typedef enum AggRole
 /* Returns the role of an aggregate; AGG_ROLE_NONE for most. */
 extern AggRole aggmap_role(Oid aggfnoid);
 
+/*
+ * The argument of a sum, mean or count as a function of the input that the aggregate reads instead
+ * (plan/linear.c): mul * input + add.  It is NULL where the input is.  The input is an expression
+ * of integers, or a column of numerics with a declared scale, which count as integers times
+ * 10^-scale, like the argument's values.
+ */
+typedef struct LinearArgument
+{
+	int64 mul;
+	int64 add;
+	int scale; /* display scale of the argument's values */
+} LinearArgument;
+
 /* What an aggregate of a query returns. */
 typedef enum PartialForm
 {
@@ -69,6 +82,12 @@ extern bool aggmap_is_listed(Oid aggfnoid);
  */
 extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
+/*
+ * Returns whether the aggregate of integers or numerics is computed of their number and sum, so
+ * that its argument can be a LinearArgument.
+ */
+extern bool aggmap_is_linear(Oid aggfnoid);
+
 /* Returns whether composite/ordered_engine.c computes this aggregate. */
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 
@@ -90,11 +109,13 @@ typedef struct AggOutput AggOutput;
 
 /*
  * Adds what the aggregate needs to *spec. args[i] is the input expression number of the Aggref's
- * argument i; filter is that of its filter, or -1. `set` is SlotSpec.set. Constant parameters, such
+ * argument i; filter is that of its filter, or -1. `linear`: how the argument depends on the input,
+ * whose column is `source`; NULL: it is the input. `set` is SlotSpec.set. Constant parameters, such
  * as bounds of histograms, are evaluated here if that cannot fail. Allocates in the current
  * context.
  */
-extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter,
+extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args,
+							   const LinearArgument *linear, Form_pg_attribute source, int filter,
 							   int set, PlanState *parent, ExprContext *econtext);
 
 /* Returns whether the order of rows can affect the aggregate's value. */

@@ -88,10 +88,11 @@ struct AggOutput
 					  a FallbackAgg */
 	int fallback;  /* index in AggSpec.fallbacks, or -1 */
 	int scale;     /* FINALIZE_DEC, FINALIZE_DEC_AVG: scale of the argument */
-	bool shows_scales; /* FINALIZE_DEC_AVG: slot SCALE_SLOT has the largest display scale in the
+	bool shows_scales;     /* FINALIZE_DEC_AVG: slot SCALE_SLOT has the largest display scale in the
 						  group */
-	int width;         /* number of bins */
-	ColumnType value;  /* FINALIZE_ARG: column type of the value */
+	LinearArgument linear; /* for aggregates whose states are a number and a sum */
+	int width;             /* number of bins */
+	ColumnType value;      /* FINALIZE_ARG: column type of the value */
 
 	ColumnType key; /* FINALIZE_ARG: column type of the key */
 	PartialForm form;
@@ -107,6 +108,23 @@ struct AggOutput
 	ValuesForm values;
 	void *floats; /* VALUES_REGRESSION: the argument of the final function */
 };
+
+/*
+ * Return the sum of the argument's values for the number and sum of the input's values; see
+ * LinearArgument.  64-bit sums wrap around, as core's do.
+ */
+static inline int64
+linear_sum64(const AggOutput *out, int64 count, int64 sum)
+{
+	return (int64) ((uint64) out->linear.mul * (uint64) sum +
+					(uint64) out->linear.add * (uint64) count);
+}
+
+static inline gpuagg_i128
+linear_sum128(const AggOutput *out, int64 count, gpuagg_i128 sum)
+{
+	return out->linear.mul * sum + (gpuagg_i128) out->linear.add * count;
+}
 
 /*
  * Sets out->values when all other members are set. finalfn is core's final function that the

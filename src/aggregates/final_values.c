@@ -246,8 +246,11 @@ aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which,
 			return false;
 		case VALUES_I64:
 			if (out->kind == FINALIZE_INT)
+			{
 				counts = NULL;
-			FOR_GROUPS(Int64GetDatum(((const int64 *) states)[g]));
+				FOR_GROUPS(Int64GetDatum(((const int64 *) states)[g]));
+			}
+			FOR_GROUPS(Int64GetDatum(linear_sum64(out, counts[g], ((const int64 *) states)[g])));
 		case VALUES_LOW32:
 			if (out->agg.transtype == OIDOID)
 			{
@@ -274,15 +277,22 @@ aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which,
 			regression_values(out, states, which, n, values, nulls, stride);
 			return true;
 		case VALUES_SUM:
-			FOR_GROUPS(decimal_to_numeric_shown(((const gpuagg_i128 *) states)[g], out->scale,
-												aggmap_shown_scale(out, groups, g, out->scale)));
+			if (out->kind == FINALIZE_DEC)
+			{
+				FOR_GROUPS(decimal_to_numeric(((const gpuagg_i128 *) states)[g], out->scale));
+			}
+			FOR_GROUPS(decimal_to_numeric_shown(
+				linear_sum128(out, counts[g], ((const gpuagg_i128 *) states)[g]), out->scale,
+				aggmap_shown_scale(out, groups, g, out->scale)));
 		case VALUES_MEAN:
 			if (out->kind == FINALIZE_INT_AVG)
 			{
-				FOR_GROUPS(decimal_mean(((const int64 *) states)[g], counts[g], 0, 0));
+				FOR_GROUPS(decimal_mean(linear_sum64(out, counts[g], ((const int64 *) states)[g]),
+										counts[g], 0, 0));
 			}
-			FOR_GROUPS(decimal_mean(((const gpuagg_i128 *) states)[g], counts[g], out->scale,
-									aggmap_shown_scale(out, groups, g, out->scale)));
+			FOR_GROUPS(decimal_mean(
+				linear_sum128(out, counts[g], ((const gpuagg_i128 *) states)[g]), counts[g],
+				out->scale, aggmap_shown_scale(out, groups, g, out->scale)));
 		case VALUES_VAR_POP:
 		case VALUES_VAR_SAMP:
 		case VALUES_STDDEV_POP:

@@ -103,15 +103,17 @@ serialize_slots(AggOutput *out, const GroupBatch *groups, int g)
 	switch (out->kind)
 	{
 		case FINALIZE_INT8_AVG:
-			return form_int8_avg(STATE(int64, 0), STATE(gpuagg_i128, 1));
+			return form_int8_avg(STATE(int64, 0),
+								 linear_sum128(out, STATE(int64, 0), STATE(gpuagg_i128, 1)));
 		case FINALIZE_POLY_VAR:
 			return form_poly_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i128, 2));
 		case FINALIZE_NUMERIC_VAR:
 			return form_numeric_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i192, 2));
 		default:
 			Assert(out->kind == FINALIZE_DEC_AVG);
-			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale,
-									aggmap_shown_scale(out, groups, g, MAX_SHOWN_SCALE));
+			return form_numeric_avg(
+				STATE(int64, 0), linear_sum128(out, STATE(int64, 0), STATE(gpuagg_i128, 1)),
+				out->scale, aggmap_shown_scale(out, groups, g, MAX_SHOWN_SCALE));
 	}
 }
 
@@ -124,7 +126,7 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_INT:
 			return integer_datum(out, STATE(int64, 0));
 		case FINALIZE_COUNTED_INT:
-			return integer_datum(out, STATE(int64, 1));
+			return integer_datum(out, linear_sum64(out, STATE(int64, 0), STATE(int64, 1)));
 		case FINALIZE_COUNTED_I32:
 			return integer_datum(out, STATE(int32, 1));
 		case FINALIZE_COUNTED_F32:
@@ -133,7 +135,7 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 			return Float8GetDatum(STATE(double, 1));
 		case FINALIZE_INT_AVG:
 		{
-			int64 state[2] = {STATE(int64, 0), STATE(int64, 1)};
+			int64 state[2] = {STATE(int64, 0), linear_sum64(out, STATE(int64, 0), STATE(int64, 1))};
 
 			return form_array(INT8OID, state, 2);
 		}
@@ -188,6 +190,23 @@ merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
 }
 
 /*
+ * Checks that a fallback aggregate's state has no numbers, only NaN.  The plan made sure of that,
+ * because the state is that of the input, not of the argument that depends on it.
+ */
+static void
+check_only_nan(AggOutput *out, NullableDatum state)
+{
+	bool isnull;
+	bytea *serialized =
+		(bytea *) DatumGetPointer(call_support(out, &out->agg.serialfn, 1, &state, &isnull));
+	int64 numbers;
+
+	memcpy(&numbers, VARDATA(serialized), sizeof(numbers));
+	if (numbers != 0)
+		elog(ERROR, "numerics do not have the precision and scale of their column");
+}
+
+/*
  * Returns a group's transition value: from its slots, from its fallback aggregate, or from both of
  * them merged.
  */
@@ -214,6 +233,9 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 		*isnull = fallback.isnull;
 		return fallback.value;
 	}
+	if (!fallback.isnull && out->kind == FINALIZE_DEC_AVG &&
+		(out->linear.mul != 1 || out->linear.add != 0))
+		check_only_nan(out, fallback);
 	return merge_values(out, slots, fallback, isnull);
 }
 

@@ -17,6 +17,7 @@
 #include "access/transam.h"
 #include "access/xlogdefs.h"
 #include "port/atomics.h"
+#include "port/pg_bitutils.h"
 #include "storage/block.h"
 
 /* The range of a block is block / CACHE_RANGE_BLOCKS. */
@@ -89,6 +90,20 @@ static inline bool
 cache_blocks_any(const CacheBlocks *blocks)
 {
 	return (blocks->word[0] | blocks->word[1] | blocks->word[2] | blocks->word[3]) != 0;
+}
+
+/* Returns the first block from block `from` on that is not in the set; CACHE_RANGE_BLOCKS: none. */
+static inline int
+cache_blocks_first_missing(const CacheBlocks *blocks, int from)
+{
+	for (int w = from / 64; w < CACHE_BLOCK_WORDS; w++)
+	{
+		uint64 missing = ~blocks->word[w] & ~cache_blocks_below(from - w * 64);
+
+		if (missing != 0)
+			return w * 64 + pg_rightmost_one_pos64(missing);
+	}
+	return CACHE_RANGE_BLOCKS;
 }
 
 /* Adds block i of the range to the set. */

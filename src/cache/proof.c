@@ -95,6 +95,7 @@
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "port/pg_bswap.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
@@ -161,6 +162,24 @@ proof_end(Proof *proof)
 
 /* ---- the visibility map --------------------------------------------------- */
 
+/* Returns the lower bits of 32 pairs of bits, which are 8 bytes of the map. */
+static inline uint64
+visible_bits(const uint8 *bytes)
+{
+	uint64 b;
+
+	memcpy(&b, bytes, sizeof(b));
+#ifdef WORDS_BIGENDIAN
+	b = pg_bswap64(b);
+#endif
+	b &= UINT64CONST(0x5555555555555555);
+	b = (b | b >> 1) & UINT64CONST(0x3333333333333333);
+	b = (b | b >> 2) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
+	b = (b | b >> 4) & UINT64CONST(0x00ff00ff00ff00ff);
+	b = (b | b >> 8) & UINT64CONST(0x0000ffff0000ffff);
+	return (b | b >> 16) & UINT64CONST(0xffffffff);
+}
+
 /*
  * Copies the all-visible bits of blocks [from, to) of a range from one page of the map; returns
  * that page's LSN.
@@ -179,16 +198,12 @@ read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *vi
 	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
 	lsn = PageGetLSN(BufferGetPage(proof->map));
 	bits = (const uint8 *) PageGetContents(BufferGetPage(proof->map));
-	/* Four blocks at a time: a range begins at a byte boundary of the map's page. */
-	StaticAssertStmt(MAP_BLOCKS_PER_BYTE == 4 && VISIBILITYMAP_ALL_VISIBLE == 1,
+	/* 32 blocks at a time: ranges and pages of the map begin at such boundaries. */
+	StaticAssertStmt(MAP_BLOCKS_PER_BYTE == 4 && MAP_BLOCKS % 32 == 0 &&
+						 VISIBILITYMAP_ALL_VISIBLE == 1,
 					 "two bits a block, the lower one counts");
-	for (; from + MAP_BLOCKS_PER_BYTE <= to; from += MAP_BLOCKS_PER_BYTE, at += MAP_BLOCKS_PER_BYTE)
-	{
-		uint64 b = bits[at / MAP_BLOCKS_PER_BYTE];
-
-		b = (b & 1) | (b >> 1 & 2) | (b >> 2 & 4) | (b >> 3 & 8);
-		visible->word[from / 64] |= b << (from % 64);
-	}
+	for (; from + 32 <= to; from += 32, at += 32)
+		visible->word[from / 64] |= visible_bits(bits + at / MAP_BLOCKS_PER_BYTE) << (from % 64);
 	for (int i = from; i < to; i++, at++)
 		if (bits[at / MAP_BLOCKS_PER_BYTE] >> (at % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
 			VISIBILITYMAP_ALL_VISIBLE)

@@ -102,6 +102,13 @@ add_row_set(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sor
 	return spec_add_distinct(spec, &set) + 1;
 }
 
+/* Returns the column of the child plan that is this input. */
+static Form_pg_attribute
+input_column(const GpuAggState *state, int input)
+{
+	return TupleDescAttr(ExecGetResultType(state->child), state->plan->input_resno[input] - 1);
+}
+
 /* Translates the plan into a spec.  Evaluates the parameters of aggregates, such as bounds. */
 static void
 build_spec(GpuAggState *state, const SlotSupport *support)
@@ -129,13 +136,15 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 		Aggref *aggref = castNode(
 			Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a)->expr);
 		PartialCall call = partial_call(aggref);
+		const LinearArgument *linear = plan->agg_linear[a];
 		int set =
 			add_row_set(spec, aggref, plan->agg_args[a], plan->agg_filter[a], plan->agg_sorts[a]);
 
 		/* a row set has only rows that pass the filter */
-		state->outputs[a] =
-			aggmap_build(spec, &call, plan->agg_args[a], set > 0 ? -1 : plan->agg_filter[a], set,
-						 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
+		state->outputs[a] = aggmap_build(spec, &call, plan->agg_args[a], linear,
+										 linear ? input_column(state, plan->agg_args[a][0]) : NULL,
+										 set > 0 ? -1 : plan->agg_filter[a], set, &state->css.ss.ps,
+										 state->css.ss.ps.ps_ExprContext);
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
 			spec->distincts[set - 1].sorted = true;
 		if (aggref->aggdirectargs != NIL)

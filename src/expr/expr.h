@@ -79,6 +79,7 @@ typedef struct Vec
 	 */
 	struct Vec *codes;
 	struct Vec *codes_of; /* the vector whose numbers these are */
+	struct Codes *owner;  /* of numbers: their dictionary in value_numbers.c, or NULL */
 	struct ExprDictionary *dictionary;
 
 	/* common subexpressions; see share.c */
@@ -186,6 +187,12 @@ extern ExprRoot *expr_add_scales_root(ExprSet *set, Expr *expr, int stage);
 
 /* Numbers the values of a root (Vec.codes) if it is a by-reference column or decimals. */
 extern void expr_add_codes(ExprSet *set, ExprRoot *root);
+
+/*
+ * Returns whether an expression calls a function that takes much longer than it takes to find a
+ * text in a hash table: one with a regular expression, or one that says so by its cost.
+ */
+extern bool expr_is_costly(Expr *expr);
 
 /* Returns a new ExprDictionary.id, for dictionaries of expressions or of feeds. */
 extern uint64 expr_new_dictionary(void);

@@ -314,9 +314,10 @@ extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp
 
 /*
  * Returns a vector with the numbers of by-reference values or decimals (Vec.codes); NULL: the type
- * has no numbers.
+ * has no numbers.  costly: each new value costs a call of a costly expression, so that long and
+ * many values get numbers, too.
  */
-extern Vec *expr_codes_vec(ExprSet *set, Vec *vec, int stage);
+extern Vec *expr_codes_vec(ExprSet *set, Vec *vec, bool costly, int stage);
 
 /* ExprSet.describe: sets `pure`, `slow` and `narrows` of a node; its children do not matter. */
 extern void expr_memo_describe(Node *node, NodeFacts *facts);
@@ -336,8 +337,9 @@ typedef struct ExprWindow
 {
 	int rows;
 	int missed;
-	int pause;  /* rows that still come before the next window */
-	int pauses; /* rows of the last pause */
+	int pause;   /* rows that still come before the next window */
+	int pauses;  /* rows of the last pause */
+	bool costly; /* a row that is not found costs much more than a lookup */
 } ExprWindow;
 
 /* Returns whether n rows may be looked up. Counts them toward the pause if not. */

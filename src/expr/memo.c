@@ -27,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -39,6 +40,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "columns/column_value.h"
 #include "common/compat.h"
@@ -49,6 +51,11 @@
 #define FIRST_ENTRIES 256
 /* Longer results (in bytes) are not kept. */
 #define LONGEST_RESULT 256
+/* Limits for costly expressions; memory ends the memo earlier. */
+#define MOST_ENTRIES_COSTLY (16 * 1024 * 1024)
+#define LONGEST_RESULT_COSTLY 2048
+/* A function of this cost, in units of cpu_operator_cost, is costly. */
+#define COSTLY 10
 /* Maximum number of words of a key: two for a decimal, and one for NULLs. */
 #define MOST_WORDS (2 * EXPR_MEMO_COLUMNS + 1)
 
@@ -83,6 +90,7 @@ typedef struct Memo
 	bool nulls;     /* some results are NULL */
 	bool complete;  /* no row of this page is missing */
 	bool found;     /* each row of this page has an entry */
+	bool costly;    /* calls a costly function */
 	bool one_scan;  /* entries are valid for one scan only: stable functions may read settings */
 	uint32 resets;  /* ExprSet.resets when the entries were made */
 	int16 typlen;
@@ -105,15 +113,17 @@ grow_entries(Memo *memo, uint32 capacity, int width)
 {
 	if (memo->capacity == 0)
 	{
-		memo->outcome = MemoryContextAlloc(memo->cxt, capacity);
-		memo->values = MemoryContextAlloc(memo->cxt, (Size) capacity * width);
-		memo->words = MemoryContextAlloc(memo->cxt, capacity * memo->nwords * sizeof(uint64) + 1);
+		memo->outcome = MemoryContextAllocHuge(memo->cxt, capacity);
+		memo->values = MemoryContextAllocHuge(memo->cxt, (Size) capacity * width);
+		memo->words =
+			MemoryContextAllocHuge(memo->cxt, (Size) capacity * memo->nwords * sizeof(uint64) + 1);
 	}
 	else
 	{
-		memo->outcome = repalloc(memo->outcome, capacity);
-		memo->values = repalloc(memo->values, (Size) capacity * width);
-		memo->words = repalloc(memo->words, capacity * memo->nwords * sizeof(uint64) + 1);
+		memo->outcome = repalloc_huge(memo->outcome, capacity);
+		memo->values = repalloc_huge(memo->values, (Size) capacity * width);
+		memo->words =
+			repalloc_huge(memo->words, (Size) capacity * memo->nwords * sizeof(uint64) + 1);
 	}
 	memset(memo->outcome + memo->capacity, MEMO_UNKNOWN, capacity - memo->capacity);
 	memset(memo->values + (Size) memo->capacity * width, 0,
@@ -139,7 +149,7 @@ rebuild_table(Memo *memo, uint32 size)
 {
 	if (memo->table)
 		pfree(memo->table);
-	memo->table = MemoryContextAlloc(memo->cxt, size * sizeof(int32));
+	memo->table = MemoryContextAllocHuge(memo->cxt, size * sizeof(int32));
 	memset(memo->table, 0xff, size * sizeof(int32));
 	memo->mask = size - 1;
 	for (uint32 e = 0; e < memo->dictionary.n; e++)
@@ -175,7 +185,7 @@ static bool
 has_room(const Memo *memo)
 {
 	return memo->dictionary.n == 0 ||
-		(memo->dictionary.n < MOST_ENTRIES &&
+		(memo->dictionary.n < (memo->costly ? MOST_ENTRIES_COSTLY : MOST_ENTRIES) &&
 		 MemoryContextMemAllocated(memo->cxt, false) <= work_mem * (Size) 1024 / 4);
 }
 
@@ -384,7 +394,7 @@ keep_result(Memo *memo, int32 e, int row)
 		Size size = datumGetSize(value, false, memo->typlen);
 		MemoryContext old;
 
-		if (size > LONGEST_RESULT || !has_room(memo))
+		if (size > (memo->costly ? LONGEST_RESULT_COSTLY : LONGEST_RESULT) || !has_room(memo))
 			return;
 		memo->dictionary.longest = Max(memo->dictionary.longest, datum_bytes(value, memo->typlen));
 		old = MemoryContextSwitchTo(memo->cxt);
@@ -581,6 +591,69 @@ expr_memo_describe(Node *node, NodeFacts *facts)
 	facts->narrows = IsA(node, FuncExpr) && expr_is_time(((FuncExpr *) node)->funcid);
 }
 
+/* Returns the cost of a call that CREATE FUNCTION declared. */
+static float4
+declared_cost(Oid funcid)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	float4 cost;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", funcid);
+	cost = ((Form_pg_proc) GETSTRUCT(tuple))->procost;
+	ReleaseSysCache(tuple);
+	return cost;
+}
+
+/* Callback of check_functions_in_node: returns whether a call of the function is costly. */
+static bool
+is_costly_function(Oid funcid, void *context)
+{
+	switch (funcid)
+	{
+		case F_TEXTREGEXEQ:
+		case F_TEXTREGEXNE:
+		case F_TEXTICREGEXEQ:
+		case F_TEXTICREGEXNE:
+		case F_BPCHARREGEXEQ:
+		case F_BPCHARREGEXNE:
+		case F_BPCHARICREGEXEQ:
+		case F_BPCHARICREGEXNE:
+		case F_SUBSTRING_TEXT_TEXT:
+		case F_REGEXP_REPLACE_TEXT_TEXT_TEXT:
+		case F_REGEXP_REPLACE_TEXT_TEXT_TEXT_TEXT:
+		case F_REGEXP_REPLACE_TEXT_TEXT_TEXT_INT4:
+		case F_REGEXP_REPLACE_TEXT_TEXT_TEXT_INT4_INT4:
+		case F_REGEXP_REPLACE_TEXT_TEXT_TEXT_INT4_INT4_TEXT:
+		case F_REGEXP_MATCH_TEXT_TEXT:
+		case F_REGEXP_MATCH_TEXT_TEXT_TEXT:
+		case F_REGEXP_LIKE_TEXT_TEXT:
+		case F_REGEXP_LIKE_TEXT_TEXT_TEXT:
+		case F_REGEXP_COUNT_TEXT_TEXT:
+		case F_REGEXP_INSTR_TEXT_TEXT:
+		case F_REGEXP_SUBSTR_TEXT_TEXT:
+		case F_REGEXP_SPLIT_TO_ARRAY_TEXT_TEXT:
+			return true;
+		default:
+			return declared_cost(funcid) >= COSTLY;
+	}
+}
+
+/* Walker that returns whether a node calls a costly function. */
+static bool
+costly_walker(Node *node, void *context)
+{
+	return node != NULL &&
+		(check_functions_in_node(node, is_costly_function, NULL) ||
+		 expression_tree_walker(node, costly_walker, context));
+}
+
+bool
+expr_is_costly(Expr *expr)
+{
+	return costly_walker((Node *) expr, NULL);
+}
+
 /* ---- compiling ------------------------------------------------------------------ */
 
 bool
@@ -608,7 +681,7 @@ compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 
 		if (vec == NULL || (vec->attno == 0 && IsA(facts->vars[c], Var)))
 			return false;
-		memo->cols[c] = by_reference ? expr_codes_vec(set, vec, stage) : vec;
+		memo->cols[c] = by_reference ? expr_codes_vec(set, vec, memo->costly, stage) : vec;
 		if (memo->cols[c] == NULL)
 			return false;
 		memo->by_number = by_reference && memo->ncols == 1;
@@ -665,6 +738,7 @@ expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 	ExprOp *lookup;
 	Vec *r;
 
+	memo->costly = memo->window.costly = expr_is_costly(expr);
 	if (get_typtype(typid) == TYPTYPE_PSEUDO || !compile_key(set, memo, facts, stage))
 		return NULL;
 	get_typlenbyval(typid, &memo->typlen, &memo->typbyval);

@@ -25,6 +25,9 @@
 #define MOST_CODES 16384
 #define FIRST_CODES 256
 #define LONGEST_VALUE 64
+/* The limits for values of a costly expression; memory ends the dictionary earlier. */
+#define MOST_CODES_COSTLY (16 * 1024 * 1024)
+#define LONGEST_VALUE_COSTLY 2048
 /* Codes of decimals below this, such as fields of times, are found without a hash. */
 #define SMALL_DECIMALS 4096
 /*
@@ -32,6 +35,9 @@
  * grows from FIRST_PAUSE.
  */
 #define MOST_MISSED(rows) ((rows) / 4)
+#define MOST_MISSED_COSTLY(rows) ((rows) - (rows) / 16)
+/* Windows and pauses are longer by this factor, because values may repeat late. */
+#define COSTLY_WINDOWS 16
 #define FIRST_PAUSE (4 * EXPR_WINDOW)
 #define LONGEST_PAUSE (1024 * EXPR_WINDOW)
 
@@ -55,9 +61,11 @@ typedef struct Codes
 	CodeEntry *table;
 	uint32 capacity; /* allocated size of dictionary.values */
 	int16 typlen;
-	int16 scale;   /* scale of the decimals */
-	uint32 *small; /* [decimal] its code, or NO_ENTRY: not looked up yet; NULL: values are not
+	int16 scale;    /* scale of the decimals */
+	uint32 *small;  /* [decimal] its code, or NO_ENTRY: not looked up yet; NULL: values are not
 					  decimals */
+	uint32 most;    /* maximum number of values */
+	uint32 longest; /* maximum length of a value in bytes */
 	ExprWindow window;
 } Codes;
 
@@ -75,12 +83,16 @@ expr_window_open(ExprWindow *window, int n)
 void
 expr_window_note(ExprWindow *window, int n, int missed)
 {
+	int scale = window->costly ? COSTLY_WINDOWS : 1;
+	int most;
+
 	window->rows += n;
 	window->missed += missed;
-	if (window->rows < EXPR_WINDOW)
+	if (window->rows < EXPR_WINDOW * scale)
 		return;
-	if (window->missed > MOST_MISSED(window->rows))
-		window->pauses = Min(Max(window->pauses * 2, FIRST_PAUSE), LONGEST_PAUSE);
+	most = window->costly ? MOST_MISSED_COSTLY(window->rows) : MOST_MISSED(window->rows);
+	if (window->missed > most)
+		window->pauses = Min(Max(window->pauses * 2, FIRST_PAUSE * scale), LONGEST_PAUSE * scale);
 	else
 		window->pauses = 0;
 	window->pause = window->pauses;
@@ -111,7 +123,7 @@ resize_table(Codes *codes, uint32 size)
 	CodeEntry *old = codes->table;
 	uint32 old_size = old ? codes->mask + 1 : 0;
 
-	codes->table = MemoryContextAlloc(codes->cxt, size * sizeof(CodeEntry));
+	codes->table = MemoryContextAllocHuge(codes->cxt, size * sizeof(CodeEntry));
 	codes->mask = size - 1;
 	for (uint32 i = 0; i < size; i++)
 		codes->table[i].code = NO_ENTRY;
@@ -171,13 +183,13 @@ add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 	ExprDictionary *dict = &codes->dictionary;
 	uint32 code = dict->n;
 
-	if (dict->n >= MOST_CODES ||
+	if (dict->n >= codes->most ||
 		(dict->n > 0 && MemoryContextMemAllocated(codes->cxt, false) > work_mem * (Size) 1024 / 4))
 		return NO_ENTRY;
 	if (dict->n == codes->capacity)
 	{
 		codes->capacity *= 2;
-		dict->values = repalloc(dict->values, codes->capacity * sizeof(Datum));
+		dict->values = repalloc_huge(dict->values, codes->capacity * sizeof(Datum));
 	}
 	dict->values[code] = make_value(codes, data, len, word);
 	codes->table[at] = (CodeEntry){word, len, code};
@@ -237,10 +249,10 @@ code_of_bytes(Codes *codes, Datum value, int *missed)
 	{
 		bool flat = expr_text_inline(value);
 
-		len = flat ? VARSIZE_ANY_EXHDR(data) : LONGEST_VALUE + 1;
+		len = flat ? VARSIZE_ANY_EXHDR(data) : codes->longest + 1;
 		data = flat ? VARDATA_ANY(data) : data;
 	}
-	if (len <= LONGEST_VALUE)
+	if (len <= codes->longest)
 		return lookup_or_add_code(codes, data, len,
 								  len < 8      ? hash_load_short(data, len) :
 									  len == 8 ? hash_load(data, 8) :
@@ -333,8 +345,17 @@ run_codes(const ExprOp *op, int n)
 	expr_window_note(&codes->window, n, missed);
 }
 
+/* Raises the limits of a dictionary for values of a costly expression. */
+static void
+raise_limits(Codes *codes)
+{
+	codes->most = MOST_CODES_COSTLY;
+	codes->longest = LONGEST_VALUE_COSTLY;
+	codes->window.costly = true;
+}
+
 Vec *
-expr_codes_vec(ExprSet *set, Vec *vec, int stage)
+expr_codes_vec(ExprSet *set, Vec *vec, bool costly, int stage)
 {
 	int16 typlen;
 	bool typbyval;
@@ -343,6 +364,8 @@ expr_codes_vec(ExprSet *set, Vec *vec, int stage)
 
 	if (vec->codes)
 	{
+		if (costly && vec->codes->owner)
+			raise_limits(vec->codes->owner);
 		expr_use(vec->codes, stage);
 		return vec->codes;
 	}
@@ -361,6 +384,8 @@ expr_codes_vec(ExprSet *set, Vec *vec, int stage)
 	codes->typlen = typlen;
 	codes->scale = vec->scale;
 	codes->capacity = FIRST_CODES;
+	codes->most = MOST_CODES;
+	codes->longest = LONGEST_VALUE;
 	codes->dictionary.id = expr_new_dictionary();
 	codes->dictionary.values = MemoryContextAlloc(codes->cxt, codes->capacity * sizeof(Datum));
 	resize_table(codes, 4 * FIRST_CODES);
@@ -373,6 +398,9 @@ expr_codes_vec(ExprSet *set, Vec *vec, int stage)
 	/* numbers all rows, whatever the mask is */
 	r->mask = NULL;
 	r->codes_of = vec;
+	r->owner = codes;
+	if (costly)
+		raise_limits(codes);
 	vec->codes = r;
 	vec->dictionary = &codes->dictionary;
 	return expr_emit(set, stage, run_codes, r, vec, NULL, NULL, codes);
@@ -382,5 +410,5 @@ void
 expr_add_codes(ExprSet *set, ExprRoot *root)
 {
 	if (root->vec)
-		expr_codes_vec(set, root->vec, root->stage);
+		expr_codes_vec(set, root->vec, false, root->stage);
 }

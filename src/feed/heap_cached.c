@@ -304,11 +304,15 @@ static void
 list_stale(HeapCached *cached)
 {
 	BlockNumber first = cached->first;
+	int end = cached->last - first;
 	int n = 0;
 
-	for (BlockNumber block = cached->block; block < cached->last; block++)
-		if (!cache_blocks_has(&cached->proved, block - first) && !is_taken(cached, block))
-			cached->stale[n++] = block;
+	for (int i = cached->block - first; i < end; i++)
+	{
+		i = cache_blocks_first_missing(&cached->proved, i);
+		if (i < end && !is_taken(cached, first + i))
+			cached->stale[n++] = first + i;
+	}
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
 
@@ -398,7 +402,7 @@ is_whole(const HeapCached *cached)
 
 	if (cached->block != cached->first || cached->last - cached->first < range->nblocks)
 		return false;
-	for (int i = 0; i < range->nblocks; i++)
+	for (int i = cache_blocks_first_missing(&cached->proved, 0); i < range->nblocks; i++)
 		if (!cache_blocks_has(&cached->proved, i) && range->rows[i + 1] > range->rows[i])
 			return false;
 	return true;
@@ -477,12 +481,12 @@ next_proved_blocks(HeapCached *cached, uint32 *first_row, int *nrows)
 {
 	const uint32 *rows = cached->pin->range->rows;
 	int from = cached->block - cached->first;
-	int to = from;
 	int end = cached->last - cached->first;
+	int to = Min(cache_blocks_first_missing(&cached->proved, from), end);
 
-	while (to < end && cache_blocks_has(&cached->proved, to) &&
-		   rows[to + 1] - rows[from] <= MAX_CACHED_ROWS)
-		to++;
+	/* one block has fewer rows */
+	while (rows[to] - rows[from] > MAX_CACHED_ROWS)
+		to--;
 	*first_row = rows[from];
 	*nrows = rows[to] - rows[from];
 	return to - from;

@@ -38,10 +38,13 @@ enum
 
 /* A vector operation takes about as long for this many rows as core takes for one value. */
 #define VECTOR_ROWS 16
+/* A costly expression is evaluated for each value of a range only if values repeat this often. */
+#define COSTLY_REPEATS 16
 
 struct HeapMemo
 {
 	AttrNumber attno;
+	bool costly;       /* the expression is; see expr_is_costly() */
 	uint64 dictionary; /* dictionary of the outcomes; 0: none */
 	uint8 *outcome;    /* [code]; the last one is for NULL */
 	MemoryContext cxt; /* outcomes and values of one range */
@@ -74,11 +77,12 @@ single_column(const HeapTable *table, Node *expr)
 
 /* Creates an empty memo for an expression over one column. */
 static HeapMemo *
-create_memo(AttrNumber attno)
+create_memo(AttrNumber attno, Expr *expr)
 {
 	HeapMemo *memo = palloc0(sizeof(HeapMemo));
 
 	memo->attno = attno;
+	memo->costly = expr_is_costly(expr);
 	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of expressions",
 									  ALLOCSET_START_SMALL_SIZES);
 	return memo;
@@ -89,7 +93,7 @@ heap_memo_create(const HeapTable *table, int q)
 {
 	AttrNumber attno = single_column(table, (Node *) table->quals[q]->expr);
 
-	return attno && table->closed[q] ? create_memo(attno) : NULL;
+	return attno && table->closed[q] ? create_memo(attno, table->quals[q]->expr) : NULL;
 }
 
 bool
@@ -106,7 +110,7 @@ heap_memo_serves(const HeapTable *table, Expr *expr)
 HeapMemo *
 heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 {
-	HeapMemo *memo = create_memo(single_column(table, (Node *) root->expr));
+	HeapMemo *memo = create_memo(single_column(table, (Node *) root->expr), root->expr);
 
 	memo->root = root;
 	get_typlenbyval(exprType((Node *) root->expr), &memo->typlen, &memo->typbyval);
@@ -144,7 +148,8 @@ prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 	uint64 dictionary = heap_cached_dictionary(table->cached);
 	uint32 n = chunk->nentries + 1;
 
-	if (!chunk_repeats(chunk))
+	/* the results of a costly expression are kept across ranges, too (expr/memo.c) */
+	if (!chunk_repeats(chunk) || (memo->costly && chunk->nentries > chunk->nrows / COSTLY_REPEATS))
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;

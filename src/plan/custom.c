@@ -56,7 +56,8 @@ enum
 	PATH_GROUPINGS,
 	PATH_LIMIT,
 	PATH_LIMIT_EXPRS,
-	PATH_OUTER_PARAMS
+	PATH_OUTER_PARAMS,
+	PATH_AGG_LINEAR
 };
 
 /* Indexes of the lists in a plan's custom_private. */
@@ -75,7 +76,8 @@ enum
 	PLAN_SET_GROUPS,
 	PLAN_GROUPINGS,
 	PLAN_LIMIT,
-	PLAN_OUTER_PARAMS
+	PLAN_OUTER_PARAMS,
+	PLAN_AGG_LINEAR
 };
 
 /*
@@ -147,6 +149,8 @@ List *
 plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
 	List *result;
+	List *linear = NIL;
+	ListCell *lc;
 
 	/* with a decimal point: a Float that looks like an integer would be read back as an integer */
 	result = list_make2(
@@ -166,7 +170,10 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->groupings);
 	result = lappend(result, query->limit);
 	result = lappend(result, query->limit ? query->limit_exprs : NIL);
-	return lappend(result, plan_outer_params(query->root));
+	result = lappend(result, plan_outer_params(query->root));
+	foreach (lc, query->agg_linear)
+		linear = lappend(linear, lfirst(lc) ? list_copy_tail(lfirst(lc), 1) : NIL);
+	return lappend(result, linear);
 }
 
 /*
@@ -406,6 +413,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 		plan_grouping_keys(list_nth(private, PATH_GROUPINGS), list_nth(private, PATH_KEY_REFS)));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_LIMIT));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_OUTER_PARAMS));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_LINEAR));
 	return &cscan->scan.plan;
 }
 
@@ -445,6 +453,21 @@ decode_sets(GpuAggPlan *plan, List *private)
 		plan->grouping_nkeys[plan->ngroupings] = list_length(lfirst(lc));
 		plan->groupings[plan->ngroupings++] = ints_of_list(lfirst(lc), 0);
 	}
+}
+
+/* Returns three Consts of custom_private as a LinearArgument; NULL for NIL. */
+static LinearArgument *
+decode_linear(List *consts)
+{
+	LinearArgument *linear;
+
+	if (consts == NIL)
+		return NULL;
+	linear = palloc(sizeof(LinearArgument));
+	linear->mul = DatumGetInt64(linitial_node(Const, consts)->constvalue);
+	linear->add = DatumGetInt64(lsecond_node(Const, consts)->constvalue);
+	linear->scale = DatumGetInt64(lthird_node(Const, consts)->constvalue);
+	return linear;
 }
 
 GpuAggPlan *
@@ -495,11 +518,13 @@ plan_decode(const CustomScan *cscan)
 	plan->agg_filter = palloc0(sizeof(int) * (plan->naggs + 1));
 	plan->agg_sorts = palloc0(sizeof(bool) * (plan->naggs + 1));
 	plan->agg_args = palloc0(sizeof(int *) * (plan->naggs + 1));
+	plan->agg_linear = palloc0(sizeof(LinearArgument *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
 		plan->agg_filter[a] = linitial_int(list_nth(agg_inputs, a));
 		plan->agg_sorts[a] = lsecond_int(list_nth(agg_inputs, a));
 		plan->agg_args[a] = ints_of_list(list_nth(agg_inputs, a), 2);
+		plan->agg_linear[a] = decode_linear(list_nth(list_nth(private, PLAN_AGG_LINEAR), a));
 	}
 	decode_sets(plan, private);
 	return plan;

@@ -7,6 +7,7 @@
  *	paths.c		the paths of an aggregation
  *	supported.c	whether the aggregation can have a custom scan
  *	inputs.c	expressions that it needs from the child plan
+ *	linear.c	sums that another sum yields
  *	sets.c		GROUPING SETS
  *	limit.c		ORDER BY ... LIMIT above the aggregation
  *	estimate.c	how many groups it will have
@@ -47,6 +48,8 @@ typedef struct GroupQuery
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
 	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
 						 its arguments */
+	List *agg_linear; /* for each aggregate: the source of its argument, and three Consts as in
+						 LinearArgument; NIL: the argument is its own source */
 	List *inputs;
 	List *input_refs;
 	List *order;         /* pathkeys of ORDER BY inside the aggregates, or NIL */
@@ -121,6 +124,11 @@ extern void plan_collect_inputs(GroupQuery *query);
 extern void plan_collect_order_inputs(GroupQuery *query);
 /* Returns a path that computes the inputs: `path` itself if its columns include them. */
 extern Path *plan_path_of_inputs(GroupQuery *query, Path *path);
+
+/*
+ * linear.c: sets `agg_linear`.  Aggregates whose argument has a source read the source instead.
+ */
+extern void plan_find_linear(GroupQuery *query);
 
 /* sets.c */
 

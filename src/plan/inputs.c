@@ -65,12 +65,13 @@ guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 
 /*
  * Collects the inputs of keys, arguments and filters.  agg_inputs gets a list for each aggregate:
- * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments.
+ * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments or of
+ * their sources.
  */
 void
 plan_collect_inputs(GroupQuery *query)
 {
-	ListCell *lc, *lc2;
+	ListCell *lc, *lc2, *lc3;
 
 	forboth(lc, query->keys, lc2, query->key_refs)
 	{
@@ -80,11 +81,12 @@ plan_collect_inputs(GroupQuery *query)
 		query->key_inputs =
 			lappend_int(query->key_inputs, lookup_or_add_input(query, key, lfirst_int(lc2)));
 	}
-	foreach (lc, query->aggs)
+	plan_find_linear(query);
+	forboth(lc, query->aggs, lc3, query->agg_linear)
 	{
 		Aggref *aggref = lfirst_node(Aggref, lc);
+		List *linear = lfirst(lc3);
 		List *inputs;
-
 		bool sorts = query->orders_apart && supported_orders_rows(aggref);
 
 		inputs = list_make2_int(
@@ -93,14 +95,14 @@ plan_collect_inputs(GroupQuery *query)
 		foreach (lc2, partial_aggref(aggref)->args)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
+			Expr *arg = linear == NIL ? tle->expr : linitial(linear);
 
 			/* an argument that only the aggregate's ORDER BY needs, over sorted input */
 			if (tle->resjunk && !sorts)
 				continue;
 			inputs = lappend_int(
 				inputs,
-				lookup_or_add_input(query,
-									guard_argument(query->root, tle->expr, aggref->aggfilter), 0));
+				lookup_or_add_input(query, guard_argument(query->root, arg, aggref->aggfilter), 0));
 		}
 		query->agg_inputs = lappend(query->agg_inputs, inputs);
 	}

@@ -9,6 +9,7 @@
 
 #include "nodes/plannodes.h"
 
+#include "aggregates/aggmap.h"
 #include "spec.h"
 
 /*
@@ -39,6 +40,8 @@ typedef struct GpuAggPlan
 	int *agg_filter;    /* [agg] input of its FILTER, or -1 */
 	bool *agg_sorts;    /* [agg] sorts its rows by its own ORDER BY */
 	int **agg_args;     /* [agg][argument] input */
+	LinearArgument *
+		*agg_linear; /* [agg] how its argument depends on the input; NULL: it is equal */
 	int norder;
 	int *order; /* [order] three integers: input, descending?, nulls first? */
 	int nlimit; /* 0: no LIMIT, or a LIMIT that does not choose among groups */

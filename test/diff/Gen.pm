@@ -216,6 +216,29 @@ sub aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
 }
 
+# Aggregates of one integer plus, minus or times constants, whose values come from one sum.
+sub linear_sums
+{
+	my (@columns) = @_;
+	my $column = pick(of_kind('int', @columns))->{name};
+	my $form = pick('%s + %s', '%s + %s', '%s - %s', '%2$s - %1$s', '%s * %s', '%s::int8 * %s', '(%s - 1) * %s', '%s + %s::int2', '(%s + %s)::int8');
+	my $filter = chance(0.2) ? ' FILTER (WHERE ' . condition(@columns) . ')' : '';
+	my @decimals = grep { $_->{type} =~ /^numeric\(/ } @columns;
+
+	$column = "($column % 1000)::int2" if chance(0.3);
+	if (@decimals && chance(0.4))
+	{
+		$column = pick(@decimals)->{name};
+		$form = pick('%s + %s', '%s * %s', '%s * (%s * 0.25)', '%2$s - %1$s', '(1 - %s) * %s', '%s - %s * 1.0000');
+	}
+	Tally::draw('linear sums');
+	return map {
+		my $constant = pick(map { "($_)" } int_between(-9, 9), int_between(-9, 9), chance(0.1) ? 2147483647 : 30000);
+		my $call = 'agg:' . pick(qw(sum sum avg count)) . '(' . (chance(0.1) ? $column : sprintf($form, $column, $constant)) . ')' . (chance(0.9) ? $filter : '');
+		{ call => $call, sql => $call, float => 0 };
+	} 1 .. int_between(2, 5);
+}
+
 # The fraction of a percentile: a constant, an array, a subquery or an expression of a key. One in fifty is out of range.
 sub fractions
 {
@@ -624,6 +647,7 @@ sub make_query
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
+	push @aggs, linear_sums(@columns) if chance(0.12);
 	my $where = join(' AND ', ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
 	my (@out, @float, @constant, $sql, %query);
 

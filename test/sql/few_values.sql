@@ -36,6 +36,23 @@ SELECT calls_of('SELECT gpu_count(noted(w)) FROM words') > 5000 AS many, calls_o
 -- a memo over many values contains a memo over few
 SELECT calls_of('SELECT gpu_count(noted(a) || id::text) FROM words') <= 150 AS few;
 
+-- costly functions: once for each of many long values, which repeat rarely within a range of blocks; memory is bounded
+CREATE TABLE addresses AS SELECT 'https://' || CASE i % 4 WHEN 0 THEN 'www.' ELSE '' END || 'site' || i * 7919 % 500 || '.example/' || repeat('path/', 12) || i * 7919 % 20000 AS url, i % 1000 AS n
+    FROM generate_series(1, 60000) i;
+INSERT INTO addresses VALUES (NULL, 0), ('', 0), (repeat('https://long.example/', 300), 0), ('http://', 0);
+VACUUM ANALYZE addresses;
+SET work_mem = '64MB';
+SELECT calls_of('SELECT gpu_count(noted(url)) FROM addresses'), calls_of('SELECT gpu_count(*) FROM addresses WHERE noted(url) > ''https://site3''');
+SET gpuagg.cache = on;
+SELECT gpuagg_cache_prewarm('addresses') > 0 AS cached;
+SELECT calls_of('SELECT gpu_count(noted(url)) FROM addresses'), calls_of('SELECT noted(url), gpu_count(*) FROM addresses WHERE n < 5 GROUP BY 1') AS of_rows_that_pass;
+SELECT m AS work_mem, c AS cache, set_config('work_mem', m, false) = m AND set_config('gpuagg.cache', c, false) = c AS set, agrees('SELECT regexp_replace(url, ''^https?://(?:www\.)?([^/]+)/.*$'', ''\1'') AS host, @count(*), @max(length(url)), @min(url) FROM addresses GROUP BY 1'),
+    agrees('SELECT @count(*), @sum(n) FROM addresses WHERE url ~ ''site1[0-9]?\.'''), agrees('SELECT substring(url FROM ''site([0-9]+)''), @count(*) FROM addresses WHERE url !~* ''SITE3'' GROUP BY 1')
+FROM unnest('{64kB,64MB}'::text[]) m, unnest('{on,off}'::text[]) c;
+SET gpuagg.cache = off;
+RESET work_mem;
+DROP TABLE addresses;
+
 CREATE VIEW queries AS SELECT q FROM unnest(ARRAY[
     'SELECT lower(left(a, 1)), @sum(length(b)), @count(*) FROM words GROUP BY 1', 'SELECT a || ''-'' || b, @count(*) FROM words GROUP BY 1', 'SELECT @min(a), @max(a), @min(b), @max(w) FROM words',
     'SELECT n, @min(a), @max(a), @max(b::text) FILTER (WHERE m > 2) FROM words GROUP BY 1', 'SELECT upper(b), replace(a, ''A'', ''äA''), @count(*) FROM words WHERE a ~ ''[A-D]'' OR b LIKE ''%v%'' GROUP BY 1, 2',
