@@ -73,6 +73,12 @@ extern Oid aggmap_state_aggregate(Oid aggfnoid);
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 
 /*
+ * Returns whether this is min(), max() or count(*), judging by the aggregate alone: a type of its
+ * argument without bounds, a FILTER or DISTINCT are not considered.
+ */
+extern bool aggmap_is_extreme(const Aggref *aggref);
+
+/*
  * Returns whether this is always a fallback aggregate. Always sets *transfn to its transition
  * function.
  */
