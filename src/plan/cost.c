@@ -178,8 +178,8 @@ plan_warm_cost(PlannerInfo *root, Path *path)
 /*
  * Returns what the heap feed saves of a child's cost when it reads the tables in place of the
  * executor.  It can do so for sequential, bitmap and index scans, also under an Append, by
- * themselves or projected.  Columns in the cache are neither read from pages nor row by row.  Sets
- * *heap to false for any other child.
+ * themselves or projected.  Columns in the cache are neither read from pages nor row by row, and
+ * ranges that bounds exclude are not read.  Sets *heap to false for any other child.
  */
 static Cost
 heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
@@ -188,6 +188,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	Cost saving = 0;
 	double rows = 0;
 	double cached;
+	QualCost quals;
 	ListCell *lc;
 
 	check_stack_depth();
@@ -223,6 +224,12 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	saving = rel->tuples *
 		((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
 		 cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
+	if (cached > 0 && rel->baserestrictinfo != NIL)
+	{
+		cost_qual_eval(&quals, rel->baserestrictinfo, root);
+		saving += rel->tuples * cached * (1 - plan_read_share(root, rel)) *
+			(gpuagg_cache_row_cost + quals.per_tuple);
+	}
 	/*
 	 * a participant of a parallel scan reads its part of the rows, but core's cost has all of them
 	 * wait for all pages

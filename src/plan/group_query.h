@@ -12,6 +12,7 @@
  *	estimate.c	how many groups it will have
  *	cost.c		the cost of a path
  *	workers.c	the number of workers for a scan of cached columns
+ *	ranges.c	which cached rows a scan must read
  *	resident.c	rows of a path that the GPU has cached
  *	custom.c	custom paths and plans as lists of nodes
  */
@@ -115,6 +116,12 @@ extern Cost plan_worker_cost(PlannerInfo *root, const Path *partial);
  * time.  work: its cost without workers.  worker: the cost of each worker.
  */
 extern int plan_choose_workers(Cost work, Cost worker, int most);
+
+/*
+ * ranges.c: Returns the fraction of a table's cached rows that are in ranges which the conditions
+ * do not exclude by bounds of ordered columns.
+ */
+extern double plan_read_share(PlannerInfo *root, RelOptInfo *rel);
 
 /*
  * resident.c: Returns the fraction of a child's rows that the GPU can have cached: the child is

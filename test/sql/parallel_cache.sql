@@ -87,7 +87,7 @@ RESET gpuagg.cache;
 SET max_parallel_workers_per_gather = 6;
 SET parallel_setup_cost = 10;
 CREATE TABLE narrow (a int, b int, c int, d date, f float8, pad text) WITH (autovacuum_enabled = off);
-INSERT INTO narrow SELECT i, i % 10, i % 1000, date '2024-01-01' + i % 40, i / 7.0, repeat('x', 60) FROM generate_series(1, 60000) i;
+INSERT INTO narrow SELECT i, i % 10, i % 1000, date '2024-01-01' + i % 40, i / 7.0, repeat('x', 400) FROM generate_series(1, 60000) i;
 VACUUM ANALYZE narrow;
 CREATE TABLE cheap (n serial, q text);
 INSERT INTO cheap (q) VALUES
@@ -97,6 +97,9 @@ INSERT INTO cheap (q) VALUES
     ('SELECT sum(a), avg(c), min(d), count(*) FROM narrow'),
     ('SELECT count(*) FROM narrow WHERE c < 500'),
     ('SELECT b, sum(a), avg(f), max(d), stddev(f), sum(c), count(*) FROM narrow WHERE c <> 3 AND a <> 5 GROUP BY b'),
+    -- a few ranges have such values of a, and all have such values of c
+    ('SELECT b, sum(f) FROM narrow WHERE a > 59000 GROUP BY b'),
+    ('SELECT b, sum(f) FROM narrow WHERE c > 983 GROUP BY b'),
     ('SELECT b, count(*) FROM (SELECT * FROM narrow UNION ALL SELECT * FROM narrow) s GROUP BY b');
 SELECT n, workers(q) FROM cheap ORDER BY n;
 SELECT gpuagg_cache_prewarm('narrow') > 0 AS prewarmed;
