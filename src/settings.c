@@ -30,6 +30,7 @@ double gpuagg_row_cost;
 double gpuagg_slot_cost;
 double gpuagg_page_row_cost;
 double gpuagg_cache_row_cost;
+double gpuagg_worker_cost;
 double gpuagg_gpu_startup_cost;
 double gpuagg_gpu_column_cost;
 
@@ -151,6 +152,12 @@ define_costs(void)
 		"gpuagg.cache_row_cost",
 		"Sets the planner's estimate of the cost of reading one row from the column cache.", NULL,
 		&gpuagg_cache_row_cost, 0.0005, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.worker_cost",
+							 "Sets the planner's estimate of the cost of each parallel worker that "
+							 "scans the column cache.",
+							 "It counts as parallel_setup_cost if that is less.",
+							 &gpuagg_worker_cost, 1000.0, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
 	DefineCustomRealVariable(
 		"gpuagg.gpu_startup_cost",
 		"Sets the planner's estimate of the cost of a session with the GPU server.", NULL,

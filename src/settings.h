@@ -50,6 +50,7 @@ extern double gpuagg_row_cost;         /* putting one row into a batch */
 extern double gpuagg_slot_cost;        /* one key or slot of one row in the CPU engine */
 extern double gpuagg_page_row_cost;    /* reading one row from a page, instead of cpu_tuple_cost */
 extern double gpuagg_cache_row_cost;   /* reading one row from the column cache */
+extern double gpuagg_worker_cost;      /* a worker that scans cached columns */
 extern double gpuagg_gpu_startup_cost; /* a session with the GPU server */
 extern double gpuagg_gpu_column_cost;  /* sending one value to the GPU, and reducing it there */
 

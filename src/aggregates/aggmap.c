@@ -510,6 +510,12 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 	return extreme;
 }
 
+bool
+aggmap_is_extreme(const Aggref *aggref)
+{
+	return is_extreme(aggmap_lookup(aggref->aggfnoid).row, aggref);
+}
+
 /*
  * Sets the members of *out for what the call returns: the result, a gpuagg_state, or Citus's text
  * or binary form.

@@ -92,6 +92,12 @@ extern bool aggmap_is_linear(Oid aggfnoid);
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 
 /*
+ * Returns whether this is min(), max() or count(*), judging by the aggregate alone: a type of its
+ * argument without bounds, a FILTER or DISTINCT are not considered.
+ */
+extern bool aggmap_is_extreme(const Aggref *aggref);
+
+/*
  * Returns whether this is always a fallback aggregate. Always sets *transfn to its transition
  * function.
  */

@@ -380,6 +380,17 @@ compat_copy_disabled_nodes(Path *path, const Path *child)
 #endif
 }
 
+/* Returns whether a path has no more disabled nodes than another one. */
+static inline bool
+compat_is_as_enabled(const Path *path, const Path *other)
+{
+#if PG_VERSION_NUM >= 180000
+	return path->disabled_nodes <= other->disabled_nodes;
+#else
+	return true;
+#endif
+}
+
 /* Up to 16: raises an error if old_snapshot_threshold has pruned tuples that the snapshot sees. */
 static inline void
 compat_test_old_snapshot(Snapshot snapshot, Relation rel, Page page)

@@ -11,8 +11,8 @@
  * sequential scan. A column that an earlier query has read as well is added to ranges that lack it
  * (heap_build.c).
  *
- * Participants of a parallel scan claim ranges by the counter of core's parallel scan, in the same
- * way, so some may use the cache and others not.
+ * Participants of a parallel scan claim the blocks up to the end of a range, by the counter of
+ * core's parallel scan, so some may use the cache and others not.
  *
  * Memory: a range stays pinned until the next one is read. After an error its pin is released with
  * the memory context, and pins of pages by the resource owner.
@@ -188,7 +188,7 @@ heap_cached_begin(HeapCached *cached, bool rest)
 		return false;
 	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
-	cached->block = cached->end = cached->last = cached->wrapped = 0;
+	cached->block = cached->end = cached->last = 0;
 	cached->backoff = cached->nskip_builds = 0;
 	cached->begun = true;
 	return true;
@@ -234,34 +234,35 @@ heap_cached_stop(HeapCached *cached)
 /*
  * Sets block and end to the next blocks that this participant reads; returns false when there
  * are no more.
+ *
+ * Participants of a parallel scan claim the blocks up to the end of a range: a whole one, unless a
+ * participant that reads heap pages only has claimed a part of it, as core does.
  */
 static bool
 claim_blocks(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared = shared_scan(cached);
-	uint64 at;
-	BlockNumber n;
+	BlockNumber block;
+	uint64 at; /* number of blocks that have been claimed */
+	uint64 n;
 
 	if (shared == NULL)
 	{
 		cached->end = cached->nblocks;
 		return cached->block < cached->end;
 	}
-	if (cached->wrapped > 0)
+	at = pg_atomic_read_u64(&shared->phs_nallocated);
+	do
 	{
-		cached->block = cached->last = 0;
-		cached->end = cached->wrapped;
-		cached->wrapped = 0;
-		return true;
-	}
-	at = pg_atomic_fetch_add_u64(&shared->phs_nallocated, CACHE_RANGE_BLOCKS);
-	if (at >= cached->nblocks)
-		return false;
-	/* The counter starts at phs_startblock and wraps around after the table's last block. */
-	n = Min(at + CACHE_RANGE_BLOCKS, cached->nblocks) - at;
-	cached->block = cached->last = (at + shared->phs_startblock) % cached->nblocks;
-	cached->end = Min((uint64) cached->block + n, cached->nblocks);
-	cached->wrapped = n - (cached->end - cached->block);
+		if (at >= cached->nblocks)
+			return false;
+		/* The scan starts at phs_startblock and goes on at block 0 after the last block. */
+		block = (at + shared->phs_startblock) % cached->nblocks;
+		n = Min(CACHE_RANGE_BLOCKS - block % CACHE_RANGE_BLOCKS, cached->nblocks - block);
+		n = Min(n, cached->nblocks - at);
+	} while (!pg_atomic_compare_exchange_u64(&shared->phs_nallocated, &at, at + n));
+	cached->block = cached->last = block;
+	cached->end = block + n;
 	return true;
 }
 

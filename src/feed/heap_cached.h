@@ -41,7 +41,6 @@ typedef struct HeapCached
 	BlockNumber nblocks; /* number of the table's blocks, as the scan sees it */
 	BlockNumber block;   /* the next block to read, */
 	BlockNumber end;     /* end of the blocks that this participant has claimed */
-	BlockNumber wrapped; /* claimed blocks after a wrap-around, from the table's first block on */
 	BlockNumber first;   /* blocks of the current range: from this one */
 	BlockNumber last;    /* to the one before this */
 	CachePin *pin;       /* the current range, pinned; NULL: it is read from the heap */

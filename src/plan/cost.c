@@ -178,8 +178,8 @@ plan_warm_cost(PlannerInfo *root, Path *path)
 /*
  * Returns what the heap feed saves of a child's cost when it reads the tables in place of the
  * executor.  It can do so for sequential, bitmap and index scans, also under an Append, by
- * themselves or projected.  Columns in the cache are neither read from pages nor row by row.  Sets
- * *heap to false for any other child.
+ * themselves or projected.  Columns in the cache are neither read from pages nor row by row, and
+ * ranges that bounds exclude are not read.  Sets *heap to false for any other child.
  */
 static Cost
 heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
@@ -188,6 +188,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	Cost saving = 0;
 	double rows = 0;
 	double cached;
+	QualCost quals;
 	ListCell *lc;
 
 	check_stack_depth();
@@ -223,6 +224,12 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	saving = rel->tuples *
 		((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
 		 cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
+	if (cached > 0 && rel->baserestrictinfo != NIL)
+	{
+		cost_qual_eval(&quals, rel->baserestrictinfo, root);
+		saving += rel->tuples * cached * (1 - plan_read_share(root, rel)) *
+			(gpuagg_cache_row_cost + quals.per_tuple);
+	}
 	/*
 	 * a participant of a parallel scan reads its part of the rows, but core's cost has all of them
 	 * wait for all pages
@@ -566,6 +573,39 @@ plan_exchange_cost(GroupQuery *query, const Path *partial)
 }
 
 /*
+ * Returns the fraction of a scan's rows for which bounds of cached ranges stand
+ * (feed/heap_bounds.c), so that they take almost no time: without keys and conditions, the cached
+ * rows if all aggregates are min(), max() and count(*).
+ */
+static double
+bounded_share(GroupQuery *query, Path *child)
+{
+	RelOptInfo *rel = child->parent;
+	ListCell *lc;
+
+	while (IsA(child, ProjectionPath))
+		child = ((ProjectionPath *) child)->subpath;
+	if (query->keys != NIL || query->sets != NIL || child->pathtype != T_SeqScan ||
+		rel->baserestrictinfo != NIL)
+		return 0;
+	foreach (lc, query->aggs)
+	{
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		int16 scale;
+
+		if (aggref->aggfilter || aggref->aggdistinct != NIL || !aggmap_is_extreme(aggref))
+			return 0;
+		if (aggref->args == NIL)
+			continue;
+		if (!IsA(linitial_node(TargetEntry, aggref->args)->expr, Var) ||
+			spec_column_type(exprType((Node *) linitial_node(TargetEntry, aggref->args)->expr), -1,
+							 &scale) == COLUMN_DATUM)
+			return 0;
+	}
+	return query->aggs == NIL ? 0 : plan_cached_share(query->root, rel);
+}
+
+/*
  * Returns how many of `rows` groups are returned for the LIMIT above.  A group is returned if it is
  * among the best k groups so far.  In random order, that is true of about k * (1 + log(rows / k)).
  */
@@ -605,6 +645,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	Path *path = &cpath->path;
 	QualCost having;
 	Cost input = child_cost(query, child);
+	double bounded = bounded_share(query, child);
 	double resident;
 	Cost run;
 
@@ -615,6 +656,11 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 			path->rows * clauselist_selectivity(query->root, query->having, 0, JOIN_INNER, NULL));
 	path->rows = limited_rows(query, path->rows);
 	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &resident);
+	if (bounded > 0)
+	{
+		input = Max(input - bounded * child->rows * gpuagg_cache_row_cost, 0);
+		run *= 1 - bounded;
+	}
 	if (grouped)
 		input += ties_cost(query, child);
 	if (resident > 0)

@@ -12,6 +12,8 @@
  *	limit.c		ORDER BY ... LIMIT above the aggregation
  *	estimate.c	how many groups it will have
  *	cost.c		the cost of a path
+ *	workers.c	the number of workers for a scan of cached columns
+ *	ranges.c	which cached rows a scan must read
  *	resident.c	rows of a path that the GPU has cached
  *	custom.c	custom paths and plans as lists of nodes
  */
@@ -100,13 +102,29 @@ extern void plan_find_limit(GroupQuery *query, bool distinct);
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
 /* Returns the cost of a bitmap or index scan if all pages of the table are in memory. */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
-/* Returns the additional cost of a parallel path. */
+/* Returns the cost of exchanging groups in a parallel path. */
 extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
 /* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
 extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped,
 						   bool sorts);
+
+/* workers.c */
+
+/* Returns the cost of each worker of a path over this partial path; 0: core's costs suffice. */
+extern Cost plan_worker_cost(PlannerInfo *root, const Path *partial);
+/*
+ * Returns the number of workers, at least 1 and at most `most`, with which a scan takes the least
+ * time.  work: its cost without workers.  worker: the cost of each worker.
+ */
+extern int plan_choose_workers(Cost work, Cost worker, int most);
+
+/*
+ * ranges.c: Returns the fraction of a table's cached rows that are in ranges which the conditions
+ * do not exclude by bounds of ordered columns.
+ */
+extern double plan_read_share(PlannerInfo *root, RelOptInfo *rel);
 
 /*
  * resident.c: Returns the fraction of a child's rows that the GPU can have cached: the child is

@@ -7,12 +7,15 @@
  *	- the cheapest input;
  *	- sorted input, whose order the groups keep;
  *	- a partial input that all participants share, under a Gather;
- *	- a serial scan of a table whose columns the GPU has cached.
+ *	- a serial scan of a table whose columns the GPU has cached, or whose cheapest scan starts
+ *	  workers.
  *
  * Partial aggregates below a join (eager.c) have the same paths.  There, a path over partial input
  * has no Gather: core puts one above the join.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "miscadmin.h"
 #include "optimizer/cost.h"
@@ -50,6 +53,56 @@ group_order(GroupQuery *query, Path *child)
 }
 
 /*
+ * Returns the cost of sorting the groups of a path, if a later step of the query may use this order
+ * of groups.  Returns 0 if the order is of no use.
+ */
+static Cost
+order_value(const PlannerInfo *root, List *order, const Path *path)
+{
+	List *orders[] = {root->window_pathkeys, root->distinct_pathkeys, root->sort_pathkeys};
+	/* an outer query may use the order of a subquery */
+	bool useful = root->parent_root != NULL;
+	double rows = Max(path->rows, 2.0);
+
+	for (int i = 0; i < lengthof(orders); i++)
+		useful |= orders[i] != NIL && linitial(orders[i]) == linitial(order);
+	return useful ? 2 * cpu_operator_cost * rows * log2(rows) : 0;
+}
+
+/* As STD_FUZZ_FACTOR of pathnode.c: add_path() takes costs within one percent for equal. */
+#define COST_FUZZ 1.01
+
+/*
+ * Adds a path of groups.
+ *
+ * add_path() takes costs within one percent of each other for equal, and then prefers any order to
+ * none.  It would drop a custom scan for a plan that costs a little more and sorts its rows early,
+ * such as a Gather Merge.  Where reading pages is nearly all of the cost, the custom scan would
+ * never be chosen, and so never fill the column cache.  Therefore paths that cost more are removed
+ * before, unless their order is worth it.
+ */
+static void
+add_group_path(GroupQuery *query, Path *path)
+{
+	RelOptInfo *rel = query->grouped_rel;
+	ListCell *lc;
+
+	if (path->pathkeys == NIL && rel->reloptkind == RELOPT_UPPER_REL)
+		foreach (lc, rel->pathlist)
+		{
+			Path *other = lfirst(lc);
+
+			if (other->pathkeys != NIL && other->param_info == NULL && other->rows >= path->rows &&
+				other->startup_cost * COST_FUZZ >= path->startup_cost &&
+				compat_is_as_enabled(path, other) &&
+				other->total_cost >
+					path->total_cost + order_value(query->root, other->pathkeys, path))
+				rel->pathlist = foreach_delete_current(rel->pathlist, lc);
+		}
+	add_path(rel, path);
+}
+
+/*
  * Makes a path over a child path.  grouped: rows with equal keys are adjacent, and groups keep the
  * input's order.  sorts: the feed sorts the rows.
  */
@@ -79,6 +132,65 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 	return cpath;
 }
 
+/* Returns whether a path starts workers at its top, below nodes that sort, project or aggregate. */
+static bool
+starts_workers(const Path *path)
+{
+	for (;;)
+		switch (nodeTag(path))
+		{
+			case T_AggPath:
+				path = ((const AggPath *) path)->subpath;
+				break;
+			case T_GroupPath:
+				path = ((const GroupPath *) path)->subpath;
+				break;
+			case T_SortPath:
+			case T_IncrementalSortPath:
+				path = ((const SortPath *) path)->subpath;
+				break;
+			case COMPAT_UNIQUE_PATH_TAG:
+				path = ((const CompatUniquePath *) path)->subpath;
+				break;
+			case T_ProjectionPath:
+				path = ((const ProjectionPath *) path)->subpath;
+				break;
+			default:
+				return IsA(path, GatherPath) || IsA(path, GatherMergePath);
+		}
+}
+
+/*
+ * Returns the input for a custom scan in this process.  This is core's cheapest path.  If that is a
+ * scan of a table by workers, which return rows one by one, it is the cheapest other scan, provided
+ * that the workers cost something or the custom scan cannot use them: a scan of cached columns may
+ * be cheaper.
+ */
+static Path *
+serial_input(GroupQuery *query)
+{
+	RelOptInfo *rel = query->input_rel;
+	Path *best = NULL;
+	const char *why;
+	ListCell *lc;
+
+	if (rel->reloptkind != RELOPT_BASEREL || rel->partial_pathlist == NIL ||
+		!starts_workers(rel->cheapest_total_path))
+		return rel->cheapest_total_path;
+	if (!query->parallel_unsafe && query->order == NIL && supported_parallel(query->aggs, &why) &&
+		plan_worker_cost(query->root, linitial(rel->partial_pathlist)) <= 0)
+		return rel->cheapest_total_path;
+	foreach (lc, rel->pathlist)
+	{
+		Path *path = lfirst(lc);
+
+		if (path->param_info == NULL && !starts_workers(path) &&
+			(best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	return best ? best : rel->cheapest_total_path;
+}
+
 /*
  * Adds paths over sorted input: each group is returned when it is complete, in the input's order.
  */
@@ -106,7 +218,7 @@ add_grouped_paths(GroupQuery *query)
 		path = plan_path_of_inputs(query, path);
 		if (!sorted)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
-		add_path(query->grouped_rel, (Path *) make_path(query, path, true, false));
+		add_group_path(query, (Path *) make_path(query, path, true, false));
 	}
 }
 
@@ -132,8 +244,8 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
 		else if (!sorted)
 			continue;
-		add_path(query->grouped_rel,
-				 (Path *) make_path(query, plan_path_of_inputs(query, path), grouped, false));
+		add_group_path(query,
+					   (Path *) make_path(query, plan_path_of_inputs(query, path), grouped, false));
 	}
 }
 
@@ -164,10 +276,9 @@ add_ordered_paths(GroupQuery *query)
 	if (grouped && plan_hashes_ordered(query))
 		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
-		add_path(query->grouped_rel,
-				 (Path *) make_path(
-					 query, plan_path_of_inputs(query, query->input_rel->cheapest_total_path),
-					 false, true));
+		add_group_path(query,
+					   (Path *) make_path(query, plan_path_of_inputs(query, serial_input(query)),
+										  false, true));
 }
 
 /* Returns the bitmap or index scan that core has found cheapest for a table, or NULL. */
@@ -232,7 +343,7 @@ add_missed_scan(GroupQuery *query, Path *cheapest)
 	CustomPath *cpath = make_path(query, sequential_scan(query, 0), false, false);
 
 	if (beats_index(query, cpath, cheapest))
-		add_path(query->grouped_rel, (Path *) cpath);
+		add_group_path(query, (Path *) cpath);
 }
 
 /*
@@ -253,13 +364,14 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 		!beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
-	exchange = plan_exchange_cost(query, partial);
+	exchange = plan_exchange_cost(query, partial) +
+		partial->parallel_workers * plan_worker_cost(query->root, partial);
 	cpath->path.total_cost += exchange;
 	cpath->path.startup_cost += exchange;
 	if (!query->partial)
-		add_path(query->grouped_rel,
-				 (Path *) create_gather_path(query->root, query->grouped_rel, &cpath->path,
-											 query->target, NULL, &cpath->path.rows));
+		add_group_path(query,
+					   (Path *) create_gather_path(query->root, query->grouped_rel, &cpath->path,
+												   query->target, NULL, &cpath->path.rows));
 	if (!query->partial &&
 		(query->groups < MANY_GROUPS || query->grouped_rel->reloptkind != RELOPT_UPPER_REL))
 		return;
@@ -315,7 +427,7 @@ add_cached_path(GroupQuery *query)
 		return;
 	cpath = make_path(query, input, false, false);
 	if (beats_index(query, cpath, rel->cheapest_total_path))
-		add_path(query->grouped_rel, (Path *) cpath);
+		add_group_path(query, (Path *) cpath);
 }
 
 /* Returns whether the best path so far is one of core's that starts workers. */
@@ -328,29 +440,30 @@ core_is_parallel(const RelOptInfo *rel)
 	foreach (lc, rel->pathlist)
 		if (best == NULL || ((Path *) lfirst(lc))->total_cost < best->total_cost)
 			best = lfirst(lc);
-	while (best)
-		switch (nodeTag(best))
-		{
-			case T_AggPath:
-				best = ((AggPath *) best)->subpath;
-				break;
-			case T_GroupPath:
-				best = ((GroupPath *) best)->subpath;
-				break;
-			case T_SortPath:
-			case T_IncrementalSortPath:
-				best = ((SortPath *) best)->subpath;
-				break;
-			case COMPAT_UNIQUE_PATH_TAG:
-				best = ((CompatUniquePath *) best)->subpath;
-				break;
-			case T_ProjectionPath:
-				best = ((ProjectionPath *) best)->subpath;
-				break;
-			default:
-				return IsA(best, GatherPath) || IsA(best, GatherMergePath);
-		}
-	return false;
+	return best && starts_workers(best);
+}
+
+/*
+ * Returns a partial path that computes the query's inputs: core's, or a scan of the same table by
+ * fewer workers if that takes less time (workers.c).
+ */
+static Path *
+partial_scan(GroupQuery *query, Path *partial)
+{
+	RelOptInfo *rel = query->input_rel;
+	Cost worker = rel->reloptkind == RELOPT_BASEREL ? plan_worker_cost(query->root, partial) : 0;
+	int workers = partial->parallel_workers;
+	CustomPath *serial;
+	Path *scan = partial;
+
+	while (IsA(scan, ProjectionPath))
+		scan = ((ProjectionPath *) scan)->subpath;
+	if (worker <= 0 || scan->pathtype != T_SeqScan)
+		return plan_path_of_inputs(query, partial);
+	serial = make_path(query, sequential_scan(query, 0), false, false);
+	workers = plan_choose_workers(serial->path.total_cost, worker, workers);
+	return workers < partial->parallel_workers ? sequential_scan(query, workers) :
+												 plan_path_of_inputs(query, partial);
 }
 
 /* Adds paths over partial input, unless the query cannot run in parallel or should not. */
@@ -375,13 +488,15 @@ add_parallel_paths(GroupQuery *query)
 		return;
 	}
 	cheapest = linitial(rel->partial_pathlist);
-	add_parallel_path(query, plan_path_of_inputs(query, cheapest), NULL);
+	add_parallel_path(query, partial_scan(query, cheapest), NULL);
 	if (may_miss_scan(query, cheapest))
-		add_parallel_path(query,
-						  sequential_scan(query,
-										  compute_parallel_worker(rel, rel->pages, -1,
-																  max_parallel_workers_per_gather)),
-						  cheapest);
+		add_parallel_path(
+			query,
+			partial_scan(query,
+						 sequential_scan(query,
+										 compute_parallel_worker(rel, rel->pages, -1,
+																 max_parallel_workers_per_gather))),
+			cheapest);
 }
 
 /*
@@ -445,6 +560,7 @@ plan_add_paths(GroupQuery *query)
 {
 	RelOptInfo *rel = query->grouped_rel;
 	Path *cheapest = query->input_rel->cheapest_total_path;
+	Path *serial = serial_input(query);
 
 	if (!query->partial)
 	{
@@ -460,10 +576,14 @@ plan_add_paths(GroupQuery *query)
 		add_ordered_paths(query);
 		return;
 	}
-	add_path(rel, (Path *) make_path(query, plan_path_of_inputs(query, cheapest), false, false));
+	add_group_path(query,
+				   (Path *) make_path(query, plan_path_of_inputs(query, cheapest), false, false));
+	if (serial != cheapest)
+		add_group_path(query,
+					   (Path *) make_path(query, plan_path_of_inputs(query, serial), false, false));
 	add_cached_path(query);
-	if (may_miss_scan(query, cheapest))
-		add_missed_scan(query, cheapest);
+	if (may_miss_scan(query, serial))
+		add_missed_scan(query, serial);
 	add_grouped_paths(query);
 	add_parallel_paths(query);
 }

@@ -404,7 +404,8 @@ sub parallel_settings
 		'max_parallel_workers_per_gather = ' . pick(1, 2, 3),
 		'max_parallel_workers = ' . pick(8, 8, 8, 0),
 		'parallel_leader_participation = ' . pick('on', 'on', 'off'),
-		'parallel_setup_cost = 0',
+		# workers that cost something are fewer where columns are cached
+		'parallel_setup_cost = ' . pick(0, 0, 0, 0.1),
 		'parallel_tuple_cost = ' . ($Tables::pages ? 0.1 : 0),
 		'min_parallel_table_scan_size = 0',
 		'min_parallel_index_scan_size = 0'

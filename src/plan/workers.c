@@ -1,0 +1,70 @@
+/*
+ * workers.c
+ *	  Chooses the number of workers for a scan of cached columns.
+ *
+ * Core derives it from the table's pages, three times as many for each further worker.  Cached
+ * columns take a small fraction of the time of their pages, and then starting many workers takes
+ * longer than the scan.  So the number is chosen that makes the estimated time least, up to that of
+ * core.
+ *
+ * A worker costs gpuagg.worker_cost, in addition to parallel_setup_cost for the first one.  The
+ * cost applies to the fraction of a table that is cached: for pages, core's number of workers and
+ * costs remain.  It is at most parallel_setup_cost, so that workers are free if that is 0.  A table
+ * with a parallel_workers setting has that number, and its workers cost what they cost in core.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+
+#include "plan/group_query.h"
+#include "settings.h"
+
+Cost
+plan_worker_cost(PlannerInfo *root, const Path *partial)
+{
+	RelOptInfo *rel = partial->parent;
+	double rows = 0;
+	Cost cost = 0;
+	ListCell *lc;
+
+	check_stack_depth();
+	if (IsA(partial, ProjectionPath))
+		return plan_worker_cost(root, ((const ProjectionPath *) partial)->subpath);
+	if (IsA(partial, AppendPath))
+	{
+		foreach (lc, ((const AppendPath *) partial)->subpaths)
+		{
+			const Path *subpath = lfirst(lc);
+
+			cost += subpath->parent->tuples * plan_worker_cost(root, subpath);
+			rows += subpath->parent->tuples;
+		}
+		return rows > 0 ? cost / rows : 0;
+	}
+	if (partial->pathtype != T_SeqScan || rel->rel_parallel_workers != -1)
+		return 0;
+	return Min(gpuagg_worker_cost, parallel_setup_cost) * plan_cached_share(root, rel);
+}
+
+int
+plan_choose_workers(Cost work, Cost worker, int most)
+{
+	Cost least = 0;
+	int best = most;
+
+	for (int n = 1; n <= most; n++)
+	{
+		/* as in core's get_parallel_divisor() */
+		double leader = parallel_leader_participation ? Max(1 - 0.3 * n, 0) : 0;
+		Cost cost = work / (n + leader) + n * worker;
+
+		if (n == 1 || cost < least)
+		{
+			least = cost;
+			best = n;
+		}
+	}
+	return best;
+}
