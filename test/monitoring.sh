@@ -101,9 +101,11 @@ port=$((20000 + $$ % 10000))
 while (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do
 	port=$((port + 1))
 done
+# without two collectors that are not needed; newer exporters have another name for one of them
+mapfile -t without < <("$exporter" --help 2>&1 | grep -oE 'collector\.(database|(stat_)?bgwriter)\b' | sort -u | sed 's/^/--no-/')
 DATA_SOURCE_NAME="host=$PGHOST port=$PGPORT user=exporter dbname=postgres sslmode=disable" \
 	"$exporter" --extend.query-path="$here/queries.yaml" --disable-default-metrics --disable-settings-metrics \
-	--no-collector.database --no-collector.bgwriter --web.listen-address=127.0.0.1:$port >"$work/exporter.log" 2>&1 &
+	"${without[@]}" --web.listen-address=127.0.0.1:$port >"$work/exporter.log" 2>&1 &
 exporter_pid=$!
 
 # scrape NAME: stores the exporter's metrics in $work/NAME, without the label "server"; waits until the exporter answers
