@@ -101,9 +101,11 @@ port=$((20000 + $$ % 10000))
 while (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do
 	port=$((port + 1))
 done
+# without collectors that are not needed: newer exporters have another name for the second, and their third needs pg_monitor
+mapfile -t without < <("$exporter" --help 2>&1 | grep -oE 'collector\.(database|(stat_)?bgwriter|wal)\b' | sort -u | sed 's/^/--no-/')
 DATA_SOURCE_NAME="host=$PGHOST port=$PGPORT user=exporter dbname=postgres sslmode=disable" \
 	"$exporter" --extend.query-path="$here/queries.yaml" --disable-default-metrics --disable-settings-metrics \
-	--no-collector.database --no-collector.bgwriter --web.listen-address=127.0.0.1:$port >"$work/exporter.log" 2>&1 &
+	"${without[@]}" --web.listen-address=127.0.0.1:$port >"$work/exporter.log" 2>&1 &
 exporter_pid=$!
 
 # scrape NAME: stores the exporter's metrics in $work/NAME, without the label "server"; waits until the exporter answers
@@ -176,7 +178,9 @@ for file in dashboard.json alerts.yaml; do
 done
 is "the dashboard shows each metric" "$(comm -13 <(metrics_in "$here/dashboard.json") <(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$work/after" | sort))" ""
 is "no value is NaN" "$(grep NaN "$work/before" "$work/after")" ""
-is "no query of the exporter failed" "$(grep -iE 'level=(error|warn)' "$work/exporter.log")$(grep 'user=exporter.*ERROR' "$pg_root/log")" ""
+# newer exporters warn at their start that they have no configuration file, and that a later release may not read queries.yaml
+is "no query of the exporter failed" "$(grep -iE 'level=(error|warn)' "$work/exporter.log" |
+	grep -vE 'msg="(Error loading config"|The extended queries\.yaml config is DEPRECATED")')$(grep 'user=exporter.*ERROR' "$pg_root/log")" ""
 if [[ -n $(command -v promtool) ]]; then
 	ok "promtool accepts the names and help texts" promtool check metrics <"$work/after"
 else

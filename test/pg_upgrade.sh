@@ -18,7 +18,7 @@
 #
 # The old cluster has the databases "made" with CREATE EXTENSION, "schema" with the extension in another schema, and "from_VERSION" for
 # each older version, updated before. After pg_upgrade each must give the same answers, and have the same objects as a new installation
-# in the new cluster. An exception are gpu_min and gpu_max of bytea, which only new installations on PostgreSQL 18 have.
+# in the new cluster. An exception are gpu_min and gpu_max of bytea, which only new installations on PostgreSQL 18 and later have.
 set -uo pipefail
 
 passed=0 failed=0

@@ -7,7 +7,7 @@ const Cursor = require('pg-cursor');
 
 const FETCH = 7; // rows that a portal returns before it is suspended
 const EXECUTIONS = 7; // of a prepared statement: from the sixth on, the server may use a generic plan
-const SLOW = 'SELECT a.carrier, count(*), sum(a.delay * b.distance) AS slow FROM flights a, flights b, flights c GROUP BY a.carrier';
+const SLOW = 'SELECT a.carrier, count(*), sum(a.delay * b.distance + c.delay) AS slow FROM flights a, flights b, flights c GROUP BY a.carrier';
 const QUICK = 'SELECT carrier, count(*), sum(delay) FROM flights GROUP BY carrier ORDER BY carrier';
 const MANY = 'SELECT origin, destination, count(*), avg(delay) FROM flights GROUP BY origin, destination ORDER BY origin, destination';
 

@@ -7,7 +7,7 @@ suppressPackageStartupMessages({
 
 arguments <- commandArgs(trailingOnly = TRUE)
 has_rpostgres <- requireNamespace("RPostgres", quietly = TRUE)
-SLOW <- "SELECT a.carrier, count(*), sum(a.delay * b.distance) AS slow FROM flights a, flights b, flights c GROUP BY a.carrier"
+SLOW <- "SELECT a.carrier, count(*), sum(a.delay * b.distance + c.delay) AS slow FROM flights a, flights b, flights c GROUP BY a.carrier"
 QUICK <- "SELECT carrier, count(*), sum(delay) FROM flights GROUP BY carrier ORDER BY carrier"
 MANY <- "SELECT origin, destination, count(*), avg(delay) FROM flights GROUP BY origin, destination ORDER BY origin, destination"
 
