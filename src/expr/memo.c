@@ -44,6 +44,7 @@
 
 #include "columns/column_value.h"
 #include "common/compat.h"
+#include "common/interruptible.h"
 #include "expr/expr_internal.h"
 #include "operators/cpu_hash.h"
 
@@ -152,7 +153,7 @@ rebuild_table(Memo *memo, uint32 size)
 	memo->table = MemoryContextAllocHuge(memo->cxt, size * sizeof(int32));
 	memset(memo->table, 0xff, size * sizeof(int32));
 	memo->mask = size - 1;
-	for (uint32 e = 0; e < memo->dictionary.n; e++)
+	INTERRUPTIBLE_FOR (e, 0, memo->dictionary.n)
 	{
 		uint32 p = hash_position(memo, memo->words + (Size) e * memo->nwords);
 

@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "columns/decimal.h"
+#include "common/interruptible.h"
 #include "expr/expr_internal.h"
 #include "operators/cpu_hash.h"
 
@@ -125,9 +126,9 @@ resize_table(Codes *codes, uint32 size)
 
 	codes->table = MemoryContextAllocHuge(codes->cxt, size * sizeof(CodeEntry));
 	codes->mask = size - 1;
-	for (uint32 i = 0; i < size; i++)
+	INTERRUPTIBLE_FOR (i, 0, size)
 		codes->table[i].code = NO_ENTRY;
-	for (uint32 i = 0; i < old_size; i++)
+	INTERRUPTIBLE_FOR (i, 0, old_size)
 		if (old[i].code != NO_ENTRY)
 		{
 			uint32 at = hash_position(codes, old[i].word, old[i].len);
