@@ -25,9 +25,35 @@ typedef struct SharedValue
 
 /* ---- writing ------------------------------------------------------------ */
 
+/*
+ * Returns whether the column of a Datum key is also that of an earlier key with another equality.
+ * The receiver has only one hash and one value for each column.
+ */
+static bool
+shares_column(const AggSpec *spec, int k)
+{
+	const KeySpec *key = &spec->keys[k];
+
+	for (int j = 0; j < k; j++)
+	{
+		const KeySpec *other = &spec->keys[j];
+
+		if (other->col == key->col &&
+			(other->eqfunc != key->eqfunc || other->hashfunc != key->hashfunc ||
+			 other->collation != key->collation))
+			return true;
+	}
+	return false;
+}
+
 bool
 cpu_shares_values(const CpuEngine *engine)
 {
+	const AggSpec *spec = engine->spec;
+
+	for (int k = 0; k < spec->nkeys; k++)
+		if (shares_column(spec, k))
+			return false;
 	return cpu_rows_are_plain(engine) && cpu_count_datums(engine) > 0;
 }
 

@@ -143,11 +143,14 @@ plan_find_limit(GroupQuery *query, bool distinct)
 	foreach (lc, parse->sortClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node *expr = get_sortgroupclause_expr(clause, query->root->processed_tlist);
 		bool descending;
-		int column = sort_column(query, clause,
-								 get_sortgroupclause_expr(clause, query->root->processed_tlist),
-								 &descending);
+		int column;
 
+		/* a constant orders nothing, and may be no key of the query */
+		if (IsA(expr, Const))
+			continue;
+		column = sort_column(query, clause, expr, &descending);
 		if (column < 0)
 		{
 			ties = true;

@@ -40,6 +40,8 @@ END $$;
 
 SET gpuagg.require = 'require';
 SELECT returned('SELECT k, count(*) FROM tops GROUP BY k ORDER BY count(*) DESC, k LIMIT 10');
+-- constants order nothing
+SELECT returned('SELECT 1, ''c'', k, count(*) FROM tops GROUP BY 1, 2, k ORDER BY 1, count(*) DESC, 2, k LIMIT 10');
 SELECT returned('SELECT k, count(*) FROM tops GROUP BY k HAVING count(*) > 5 AND max(v) >= 99 ORDER BY sum(b) DESC NULLS LAST, k DESC LIMIT 3 OFFSET 2');
 SELECT returned('SELECT k, max(i) FROM tops GROUP BY k ORDER BY max(i) DESC FETCH FIRST 4 ROWS WITH TIES');
 -- text has no codes, so groups that tie with the last one are returned too
