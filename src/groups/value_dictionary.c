@@ -37,6 +37,8 @@
 #define MANY_VALUES 4096
 /* Lookups whose memory is prefetched together; more would displace each other from the caches. */
 #define LOOKUP_BLOCK 64
+/* Rows in which values that are new in the feed's dictionary are looked up together. */
+#define NEW_VALUES 256
 /* FeedCode.code while the value waits for its lookup in this batch. */
 #define AWAITED_CODE (-2)
 
@@ -112,11 +114,9 @@ struct Dictionary
 	char *block;                /* memory for the next values, which lie one after another */
 	size_t block_left;          /* its bytes */
 	Datum *detoasted;           /* [row of a batch] */
-	uint32 *new_rows;           /* rows of a batch whose values are looked up together */
 	FeedCode *feed_codes;       /* [number in the feed's dictionary (Column.codes)] */
 	uint32 feed_codes_size;     /* allocated entries */
 	uint32 nfeed_codes;
-	uint32 nknown_codes;     /* those whose code is known */
 	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
 	int short_misses;        /* batches in which most rows missed the cache */
@@ -278,7 +278,6 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 	if (OidIsValid(key->hashfunc))
 		fmgr_info_cxt(key->hashfunc, &dict->hashfn, cxt);
 	dict->detoasted = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
-	dict->new_rows = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
 	return dict;
 }
 
@@ -693,7 +692,7 @@ static void
 prepare_feed_codes(Dictionary *dict, const Column *col)
 {
 	if (dict->feed_dictionary != col->dictionary)
-		dict->nfeed_codes = dict->nknown_codes = 0;
+		dict->nfeed_codes = 0;
 	dict->feed_dictionary = col->dictionary;
 	if (dict->nfeed_codes >= col->ncodes)
 		return;
@@ -732,20 +731,21 @@ lookup_feed_value(Dictionary *dict, ValueClass class, Datum value, int64 max_cod
 }
 
 /*
- * Looks up the values of this batch that have not been looked up yet, or for which there was no
- * room.  All are hashed first, so that what the lookups need can be prefetched.  Codes are given in
- * the order of rows, also to NULL.  hashes[] is used for the hashes of these values.
+ * Looks up the values of rows from .. end - 1 that have not been looked up yet, or for which there
+ * was no room.  All are hashed first, so that what the lookups need can be prefetched.  Codes are
+ * given in the order of rows, also to NULL.
  */
 static inline void
-lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, int nrows,
-					   int64 max_codes, size_t max_bytes, uint32 *hashes)
+lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, int from, int end,
+					   int64 max_codes, size_t max_bytes)
 {
 	const Datum *values = col->values;
-	uint32 *rows = dict->new_rows;
+	uint32 rows[NEW_VALUES];
+	uint32 hashes[NEW_VALUES];
 	bool seeks_null = dict->null_code == NO_CODE;
 	int n = 0;
 
-	for (int i = 0; i < nrows; i++)
+	for (int i = from; i < end; i++)
 	{
 		FeedCode *known;
 
@@ -783,13 +783,12 @@ lookup_new_feed_values(Dictionary *dict, ValueClass class, const Column *col, in
 			continue;
 		}
 		lookup_feed_value(dict, class, dict->detoasted[j], max_codes, max_bytes, known);
-		dict->nknown_codes += known->code != NO_CODE;
 	}
 }
 
 /*
  * Fills codes[] and hashes[] for a column whose values have numbers in a dictionary of the feed:
- * looks up a value only in the first batch that has its number.
+ * looks up a value when the first row has its number, together with new values of the next rows.
  */
 static void
 lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
@@ -798,12 +797,9 @@ lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_code
 	const uint64 *validity = col->validity;
 	const uint32 *numbers = col->codes;
 	bool variant = false;
+	int sought = 0; /* values of the rows before have been looked up */
 
 	prepare_feed_codes(dict, col);
-	if (dict->nknown_codes < dict->nfeed_codes && dict->class == VALUES_TEXT)
-		lookup_new_feed_values(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, hashes);
-	else if (dict->nknown_codes < dict->nfeed_codes)
-		lookup_new_feed_values(dict, dict->class, col, nrows, max_codes, max_bytes, hashes);
 	for (int i = 0; i < nrows; i++)
 	{
 		FeedCode *known;
@@ -817,6 +813,14 @@ lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_code
 			continue;
 		}
 		known = &dict->feed_codes[numbers[i]];
+		if (unlikely(known->code == NO_CODE) && i >= sought)
+		{
+			sought = Min(nrows, i + NEW_VALUES);
+			if (dict->class == VALUES_TEXT)
+				lookup_new_feed_values(dict, VALUES_TEXT, col, i, sought, max_codes, max_bytes);
+			else
+				lookup_new_feed_values(dict, dict->class, col, i, sought, max_codes, max_bytes);
+		}
 		codes[i] = known->code;
 		hashes[i] = known->hash;
 		variant |= known->is_variant;
