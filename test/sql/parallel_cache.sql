@@ -1,6 +1,7 @@
 -- The column cache in parallel: parallel plans alone fill it, and scans of cached columns start few workers.
 SET client_min_messages = warning;
 SET gpuagg.engine = 'cpu';
+SET gpuagg.cache = on;
 SET gpuagg.replace_builtin = on;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 3;
@@ -83,7 +84,7 @@ SELECT scan('SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0');
 DROP TABLE frozen, queries, wide;
 
 -- The number of workers: PostgreSQL's own for pages; for cached columns fewer, or none, the less work there is.
-RESET gpuagg.cache;
+SET gpuagg.cache = on;
 SET max_parallel_workers_per_gather = 6;
 SET parallel_setup_cost = 10;
 CREATE TABLE narrow (a int, b int, c int, d date, f float8, pad text) WITH (autovacuum_enabled = off);

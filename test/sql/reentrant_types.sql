@@ -50,3 +50,4 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT i, answer(query) = expected AS same FROM queries ORDER BY i;
+DROP TABLE queries;

@@ -19,8 +19,8 @@ FROM generate_series(1, 150000) i;
 ALTER TABLE valued ALTER caseless TYPE text COLLATE gpuagg_caseless;
 ALTER TABLE valued SET (parallel_workers = 3);
 VACUUM ANALYZE valued;
-CREATE TABLE queries (name text, query text);
-INSERT INTO queries VALUES
+CREATE TABLE shared_queries (name text, query text);
+INSERT INTO shared_queries VALUES
 	('text', 'SELECT t, count(*), sum(v), min(v) FROM valued GROUP BY t'),
 	('long text', 'SELECT long, max(v) FROM valued GROUP BY long'),
 	('text and numbers', 'SELECT t, s, f = 0, f, count(*), avg(v) FROM valued GROUP BY t, s, f'),
@@ -36,20 +36,20 @@ INSERT INTO queries VALUES
 CREATE FUNCTION results() RETURNS TABLE (name text, n bigint, sum text) LANGUAGE plpgsql AS $$
 DECLARE q record;
 BEGIN
-	FOR q IN SELECT * FROM queries LOOP
+	FOR q IN SELECT * FROM shared_queries LOOP
 		RETURN QUERY EXECUTE format('SELECT %L, count(*), sum(hashtextextended(x::text, 0)::numeric)::text FROM (%s) x', q.name, q.query);
 	END LOOP;
 END $$;
 SET gpuagg.enabled = off;
-CREATE TABLE wanted AS SELECT * FROM results();
+CREATE TABLE shared_wanted AS SELECT * FROM results();
 SET gpuagg.enabled = on;
 SET gpuagg.require = 'require';
 SET work_mem = '64MB';
-SELECT name, n FROM (SELECT * FROM results() INTERSECT SELECT * FROM wanted) s ORDER BY 1;
+SELECT name, n FROM (SELECT * FROM results() INTERSECT SELECT * FROM shared_wanted) s ORDER BY 1;
 SET work_mem = '1MB';
-SELECT name, n FROM (SELECT * FROM results() EXCEPT SELECT * FROM wanted) s ORDER BY 1;
+SELECT name, n FROM (SELECT * FROM results() EXCEPT SELECT * FROM shared_wanted) s ORDER BY 1;
 SET work_mem = '64kB';
-SELECT name, n FROM (SELECT * FROM results() EXCEPT SELECT * FROM wanted) s ORDER BY 1;
+SELECT name, n FROM (SELECT * FROM results() EXCEPT SELECT * FROM shared_wanted) s ORDER BY 1;
 -- with memory enough, no temporary file is written
 SET work_mem = '64MB';
 CREATE FUNCTION merged(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -68,11 +68,11 @@ BEGIN
 	END LOOP;
 	RETURN CASE WHEN parts THEN 'in partitions' ELSE 'by one' END || CASE WHEN files THEN ', with files' ELSE '' END;
 END $$;
-SELECT name, merged(query) FROM queries ORDER BY 1;
+SELECT name, merged(query) FROM shared_queries ORDER BY 1;
 -- a LIMIT ends the scan in the middle of a partition
 SELECT count(*) FROM (SELECT t, long, count(*) FROM valued GROUP BY t, long LIMIT 3) x;
 SELECT g, (SELECT count(*) FROM (SELECT t, count(*) AS c FROM valued WHERE v % 9 <> g GROUP BY t LIMIT 1000) x WHERE c >= 0) AS n
 FROM generate_series(1, 3) g;
 DROP FUNCTION merged, results;
-DROP TABLE valued, queries, wanted;
+DROP TABLE valued, shared_queries, shared_wanted;
 DROP COLLATION gpuagg_caseless;
