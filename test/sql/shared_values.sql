@@ -10,12 +10,12 @@ SET min_parallel_table_scan_size = 0;
 SET enable_gathermerge = off;
 CREATE COLLATION gpuagg_caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 -- a key of each kind: short and long text, with trailing spaces, of fixed length, by value, numerics that look different, arrays
-CREATE TABLE valued AS SELECT i AS v, nullif(i % 40011, 7)::text AS t, repeat(chr(97 + i % 26), 150 + i % 3) || i % 30011 AS long,
-	(i % 40001)::text::char(10) AS padded, ('n' || i % 40009)::name AS named, md5((i % 40021)::text)::uuid AS u,
-	round((i % 30001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 40013, NULL, i % 3] AS a, ('0/' || to_hex(i % 30001))::pg_lsn AS lsn,
-	chr(65 + i % 2 * 32) || i % 40021 AS caseless, make_interval(days => i % 30001 / 24, hours => i % 30001 % 24) AS span, (i % 5)::int2 AS s,
+CREATE TABLE valued AS SELECT i AS v, nullif(i % 90011, 7)::text AS t, repeat(chr(97 + i % 26), 150 + i % 3) || i % 30011 AS long,
+	(i % 90001)::text::char(10) AS padded, ('n' || i % 40009)::name AS named, md5((i % 80021)::text)::uuid AS u,
+	round((i % 70001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 60013, NULL, i % 3] AS a, ('0/' || to_hex(i % 70001))::pg_lsn AS lsn,
+	chr(65 + i % 2 * 32) || i % 80021 AS caseless, make_interval(days => i % 70001 / 24, hours => i % 70001 % 24) AS span, (i % 5)::int2 AS s,
 	('-0'::float8 * (i % 2) + i % 11) AS f
-FROM generate_series(1, 80000) i;
+FROM generate_series(1, 150000) i;
 ALTER TABLE valued ALTER caseless TYPE text COLLATE gpuagg_caseless;
 ALTER TABLE valued SET (parallel_workers = 3);
 VACUUM ANALYZE valued;
