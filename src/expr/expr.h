@@ -79,7 +79,7 @@ typedef struct Vec
 	 */
 	struct Vec *codes;
 	struct Vec *codes_of; /* the vector whose numbers these are */
-	struct Codes *owner;  /* of numbers: their dictionary in value_numbers.c, or NULL */
+	struct Codes *owner;  /* the dictionary of these numbers (value_numbers.c); else NULL */
 	struct ExprDictionary *dictionary;
 
 	/* common subexpressions; see share.c */

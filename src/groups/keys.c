@@ -627,6 +627,13 @@ group_keys_carry_last(GroupKeys *keys, char *row)
 	keys->spare_cxt = emitted;
 }
 
+/* Returns the bits of a key in its packed word of a row. */
+static inline uint64
+packed_bits(const KeyLayout *layout, const char *row)
+{
+	return (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
+}
+
 /*
  * Returns the bits of the key's value that the group shows; in a segmented table the Datum, for a
  * KEY_DATUM. Returns 0 and sets *isnull if it is NULL. Not for keys that are dictionary codes.
@@ -642,7 +649,7 @@ key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)
 		return 0;
 	if (layout->shown >= 0)
 		return words[layout->shown];
-	return (words[layout->word] >> layout->shift) & layout->mask;
+	return packed_bits(layout, row);
 }
 
 Datum
@@ -654,12 +661,12 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 
 	if (spec->kind == KEY_DATUM && layout->word >= 0)
 	{
-		const uint64 *words = (const uint64 *) row;
 		Datum value;
 
-		bits = (words[layout->word] >> layout->shift) & layout->mask;
+		bits = packed_bits(layout, row);
 		value = dictionary_value(keys->dicts[key], (int32) bits, isnull);
-		return layout->shown >= 0 && !*isnull ? (Datum) words[layout->shown] : value;
+		return layout->shown >= 0 && !*isnull ? (Datum) ((const uint64 *) row)[layout->shown] :
+												value;
 	}
 	bits = key_bits(keys, row, key, isnull);
 	if (*isnull)
@@ -670,10 +677,7 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 uint32
 group_key_hash(const GroupKeys *keys, const char *row, int key)
 {
-	const KeyLayout *layout = &keys->layout[key];
-	uint64 bits = (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
-
-	return dictionary_hash(keys->dicts[key], (int32) bits);
+	return dictionary_hash(keys->dicts[key], (int32) packed_bits(&keys->layout[key], row));
 }
 
 void
@@ -742,7 +746,7 @@ group_key_codes(const GroupKeys *keys, const char *row, Size row_size, int n, in
 	if (keys->dicts[key] == NULL || layout->word < 0 || layout->shown >= 0)
 		return false;
 	for (int i = 0; i < n; i++, row += row_size)
-		codes[i] = (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
+		codes[i] = (uint32) packed_bits(layout, row);
 	*ncodes = dictionary_size(keys->dicts[key]);
 	*dictionary = dictionary_id(keys->dicts[key]);
 	return true;
@@ -783,7 +787,7 @@ group_keys_row_hash(const GroupKeys *keys, const char *row)
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeyLayout *key = &keys->layout[k];
-		uint64 bits = (words[key->word] >> key->shift) & key->mask;
+		uint64 bits = packed_bits(key, row);
 		uint64 h = bits;
 
 		if (spec->keys[k].kind == KEY_DATUM)

@@ -59,7 +59,7 @@ typedef struct Step
 	Operator op;
 	bool constant_first; /* the constant is the left operand */
 	int64 constant;
-	LinearForm form; /* of the operand that is not constant */
+	LinearForm form; /* the operand that is not constant, as a function */
 } Step;
 
 /* Sets the range of an integer type; returns false for other types. */
