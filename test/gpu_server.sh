@@ -142,7 +142,7 @@ regress_plans() {
 }
 
 part_regress() {
-	local pinned="SET gpuagg.engine = 'cpu'" dir=$out/inputs tests t differences=
+	local pinned="SET gpuagg.engine = 'cpu'" dir=$out/inputs tests t changed differences=
 
 	rm -rf "$dir"
 	mkdir -p "$dir"
@@ -156,18 +156,20 @@ part_regress() {
 	head -"${DIFF_LINES:-100}" "$out/regress/regression.diffs" 2>/dev/null
 	engines
 	[[ -z ${TESTS:-} ]] || return
-	# Some tests depend on the CPU engine: memory.sql tests its memory, float_bits.sql, float_means.sql and cached_forms.sql its order
-	# of additions, column_cache.sql what its feed reads, shared_parts.sql and parallel_distinct.sql how participants merge, rescan.sql rows of the plan below,
-	# progress.sql its phases, first_groups.sql that it stops early, group_bits.sql, top_groups.sql and grouping_sets.sql its
-	# strategies (the last one also its order of additions), plan_shapes.sql plans that its costs make.
-	tests=$(tests_with "$pinned" | grep -vxE 'memory|float_bits|float_means|cached_forms|column_cache|progress|group_bits|top_groups|grouping_sets|shared_parts|parallel_distinct|rescan|first_groups|plan_shapes')
+	# Some tests depend on the CPU engine: memory.sql tests its memory, float_bits.sql, float_means.sql and cached_forms.sql its order of
+	# additions, column_cache.sql and parallel_cache.sql what its feed reads, shared_parts.sql, shared_values.sql and
+	# parallel_distinct.sql how participants merge, rescan.sql rows of the plan below, progress.sql its phases, first_groups.sql that
+	# it stops early, group_bits.sql, top_groups.sql and grouping_sets.sql its strategies (the last one also its order of additions),
+	# plan_shapes.sql plans that its costs make.
+	tests=$(tests_with "$pinned" | grep -vxE 'memory|float_bits|float_means|cached_forms|column_cache|progress|group_bits|top_groups|grouping_sets|parallel_cache|shared_parts|shared_values|parallel_distinct|rescan|first_groups|plan_shapes')
 	echo "tests without the choice of the CPU engine; only EXPLAIN may differ:" $tests
 	sed -i "s/$pinned/SET gpuagg.engine = 'cuda'/" "$dir"/sql/*.sql "$dir"/expected/*.out
 	[[ -z ${SERVER_LOG:-} ]] || log_offset=$(stat -c %s "$SERVER_LOG")
 	# shellcheck disable=SC2086
 	at_server "tests without the choice of the CPU engine" regress_plans "$dir" $tests
 	for t in $tests; do
-		differences+=$(diff <(without_engines "$dir/expected/$t.out") <(without_engines "$out/regress/results/$t.out"))
+		changed=$(diff <(without_engines "$dir/expected/$t.out") <(without_engines "$out/regress/results/$t.out"))
+		[[ -z $changed ]] || differences+="$t: "$'\n'"$changed"$'\n'
 	done
 	if [[ -n $differences ]]; then
 		echo "not ok - answers are the same, except for plans"

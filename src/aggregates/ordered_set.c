@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_oper.h"
 #include "utils/array.h"
@@ -220,9 +221,9 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 	}
 }
 
-/* qsort comparator */
+/* Comparator of qsort_interruptible */
 static int
-compare_ranks(const void *a, const void *b)
+compare_ranks(const void *a, const void *b, void *arg)
 {
 	int64 x = *(const int64 *) a;
 	int64 y = *(const int64 *) b;
@@ -242,7 +243,7 @@ ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
 		for (int i = 0; !calls[c].isnull && i < 2 * calls[c].nfractions; i++)
 			if (!calls[c].nulls[i / 2])
 				(*ranks)[n++] = calls[c].ranks[i];
-	qsort(*ranks, n, sizeof(int64), compare_ranks);
+	qsort_interruptible(*ranks, n, sizeof(int64), compare_ranks, NULL);
 	for (int i = 0; i < n; i++)
 		if (i == 0 || (*ranks)[i] != (*ranks)[unique - 1])
 			(*ranks)[unique++] = (*ranks)[i];
@@ -320,8 +321,12 @@ ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks, cons
 		return PointerGetDatum(construct_empty_array(typid));
 	elements = palloc0(sizeof(Datum) * call->nfractions);
 	for (int i = 0; i < call->nfractions; i++)
+	{
+		if (i % 65536 == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (!call->nulls[i])
 			elements[i] = fraction_value(call, i, n, ranks, values, nranks);
+	}
 	get_typlenbyvalalign(typid, &typlen, &typbyval, &typalign);
 	return PointerGetDatum(construct_md_array(elements, call->nulls, ARR_NDIM(call->shape),
 											  ARR_DIMS(call->shape), ARR_LBOUND(call->shape), typid,

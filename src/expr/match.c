@@ -218,9 +218,9 @@ run_in(const ExprOp *op, int n)
 	}
 }
 
-/* qsort comparator */
+/* Comparator of qsort_interruptible */
 static int
-compare_int64(const void *a, const void *b)
+compare_int64(const void *a, const void *b, void *arg)
 {
 	int64 x = *(const int64 *) a;
 	int64 y = *(const int64 *) b;
@@ -255,7 +255,7 @@ collect_ints(InList *list, const Elements *e, ColumnType type)
 			continue;
 		list->ints[list->count++] = integer_of(type, e->values[i]);
 	}
-	qsort(list->ints, list->count, sizeof(int64), compare_int64);
+	qsort_interruptible(list->ints, list->count, sizeof(int64), compare_int64, NULL);
 }
 
 /*

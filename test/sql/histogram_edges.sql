@@ -1,4 +1,5 @@
 -- Bins are those of width_bucket at every edge, and the edges that gpu_histogram_bins shows contain the values of their bins.
+SET gpuagg.cache = off;
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;

@@ -3,6 +3,7 @@
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
+SET gpuagg.cache = off;
 SET gpuagg.engine = cpu;
 SET max_parallel_workers_per_gather = 0;
 SET enable_sort = off;

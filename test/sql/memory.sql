@@ -1,5 +1,6 @@
 -- The CPU engine stays within work_mem: groups that do not fit go to temporary files and are read again. Answers are
 -- exact.
+SET gpuagg.cache = off;
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;

@@ -1,4 +1,5 @@
 -- The smallest to the largest memory that settings allow: the same answer in every strategy.
+SET gpuagg.cache = off;
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;

@@ -1,4 +1,5 @@
 -- percentiles and modes of groups that are larger than the memory
+SET gpuagg.cache = off;
 SET gpuagg.replace_builtin = on;
 SET gpuagg.require = 'require';
 SET work_mem = '64kB';

@@ -1,4 +1,5 @@
 -- ordered-set aggregates: percentiles and modes
+SET gpuagg.cache = off;
 SET gpuagg.replace_builtin = on;
 CREATE TYPE os_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE o AS SELECT i % 7 AS k, (i % 13)::text AS s, i % 5 AS v, ((i * 37 % 110)::numeric / 2)::numeric(10,2) AS n,

@@ -4,6 +4,7 @@
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
+SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 
 CREATE TABLE own AS

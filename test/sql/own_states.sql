@@ -1,5 +1,6 @@
 -- Fallback aggregates together with others. Their states are combined only where core would combine them, and
 -- in the same way.
+SET gpuagg.cache = off;
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;

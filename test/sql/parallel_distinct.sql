@@ -1,4 +1,5 @@
 -- Participants of a parallel plan merge many distinct values in partitions, and then the groups.
+SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
 SET jit = off;

@@ -1,5 +1,6 @@
 -- Partial aggregation: gpuagg_finish(gpuagg_merge(gpuagg_pack(...))) equals the aggregate, in the custom scan and
 -- without it, in parallel, and with states that were converted to text or binary.
+SET gpuagg.cache = off;
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;

@@ -1,4 +1,5 @@
 -- parallel plans in which a participant without rows merges the groups of all participants
+SET gpuagg.cache = off;
 SET gpuagg.replace_builtin = on;
 CREATE TABLE rp AS SELECT i % 5000 AS id, i % 7 AS k, (i % 1000)::float8 AS f, (i % 13)::text AS s FROM generate_series(1, 10000) i;
 CREATE TABLE rp_slow AS SELECT * FROM rp LIMIT 1;

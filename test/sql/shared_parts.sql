@@ -1,5 +1,6 @@
 -- Participants of a parallel plan exchange many groups: as rows in shared memory, in files if one participant's memory
 -- is exceeded, and again after a rescan.
+SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
 SET jit = off;

@@ -1,5 +1,6 @@
 -- Participants of a parallel plan exchange many groups whose keys are Datums: as rows and values in shared memory, without
 -- temporary files, and as records in files if one participant's memory is exceeded.
+SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
 SET jit = off;

@@ -19,13 +19,13 @@ $node->safe_psql('postgres', <<SQL);
 CREATE TABLE part (k int, txt text) PARTITION BY LIST (k);
 SELECT format('CREATE TABLE part_%s PARTITION OF part FOR VALUES IN (%s)', i, i) FROM generate_series(1, $parts) i \\gexec
 INSERT INTO part SELECT i, 'value ' || j FROM generate_series(1, $parts) i, generate_series(1, 8) j;
-SELECT format('CREATE VIEW v_%s AS SELECT gpu_count(*) AS n FROM part WHERE txt LIKE %L', i, '%' || i % 8 || '%') FROM generate_series(1, 40) i \\gexec
+SELECT format('CREATE VIEW v_%s AS SELECT gpu_count(*) AS n FROM part WHERE txt LIKE %L', i, '%' || i % 8 || '%') FROM generate_series(1, 10) i \\gexec
 
 CREATE TABLE t (id int, k int, v int, txt text, nm text);
-INSERT INTO t SELECT i, i % 10, i % 1000, 'text ' || i % 12, 'v_' || i % 40 + 1 FROM generate_series(1, 300) i;
+INSERT INTO t SELECT i, i % 10, i % 1000, 'text ' || i % 12, 'v_' || i % 10 + 1 FROM generate_series(1, 300) i;
 CREATE TABLE s (k int, txt text);
 CREATE TABLE names (k int, nm text);
-INSERT INTO names SELECT i, 'v_' || i % 40 + 1 FROM generate_series(1, 40) i;
+INSERT INTO names SELECT i, 'v_' || i % 10 + 1 FROM generate_series(1, 10) i;
 INSERT INTO s SELECT i % 10, 'text ' || i % 6 FROM generate_series(1, 12) i;
 VACUUM FREEZE ANALYZE;
 SELECT gpuagg_cache_prewarm(relid) FROM pg_partition_tree('part') WHERE isleaf;

@@ -27,6 +27,13 @@ device_was_short(void)
 #endif
 }
 
+/* After call n, call n + 1 + n / FAULT_STEP is the next one that fails. */
+#ifdef __SANITIZE_ADDRESS__
+#define FAULT_STEP 2
+#else
+#define FAULT_STEP 3
+#endif
+
 /* TEST_ROUNDS, or the program's first argument */
 static int rounds = TEST_ROUNDS;
 
@@ -599,7 +606,7 @@ test_failing_calls(void)
 
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		for (int kind = 0; kind < KINDS; kind++)
-			for (int n = 1; n < 400; n += 1 + n / 5)
+			for (int n = 1; n < 400; n += 1 + n / FAULT_STEP)
 			{
 				Peer peer, other;
 				Model m;

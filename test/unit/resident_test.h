@@ -36,11 +36,15 @@ extern const uint32_t model_types[COLS]; /* WireType of each column */
 
 /*
  * Largest number of rows of a range, and number of rounds of a test. On a GPU there may be more
- * rows and fewer rounds.
+ * rows and fewer rounds. Sanitizers make the test several times as slow.
  */
 #ifndef TEST_ROWS
 #define TEST_ROWS 900
-#define TEST_ROUNDS 15
+#ifdef __SANITIZE_ADDRESS__
+#define TEST_ROUNDS 4
+#else
+#define TEST_ROUNDS 10
+#endif
 #endif
 
 typedef struct Range
