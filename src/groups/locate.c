@@ -198,6 +198,7 @@ new_hash_table(GroupTable *table, size_t size)
 {
 	uint64 *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
 
+	table->hash_tables++;
 	huge_pages_advise((char *) slots, size * sizeof(uint64));
 	fill_empty(slots, size * sizeof(uint64));
 	return slots;
@@ -284,13 +285,14 @@ change_seed(GroupTable *table, int nwords, int from, int n)
 
 /*
  * Finds the group of the i-th of n packed keys, or adds it with the keys of batch row `row`.
- * Returns the offset of its table row, or NO_GROUP if the group is new and there is no room.
+ * Starts at `pos` of the key's probe sequence; no entry before it has the key's hash. Returns the
+ * offset of its table row, or NO_GROUP if the group is new and there is no room.
  */
 static inline uint32
-lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
+lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row,
+					uint32 pos)
 {
 	uint32 hash = table->hash[i];
-	uint32 pos = hash & table->mask;
 
 	for (;;)
 	{
@@ -341,6 +343,26 @@ prefetch_row(const GroupTable *table, uint32 at)
 }
 
 /*
+ * Returns the first position in the probe sequence of a hash that is empty or has this hash, and
+ * prefetches the row there.
+ */
+static inline uint32
+prefetch_group(const GroupTable *table, uint32 hash)
+{
+	uint32 pos = hash & table->mask;
+	uint64 entry = table->table[pos];
+
+	while ((uint32) entry != NO_GROUP && (uint32) (entry >> 32) != hash)
+	{
+		pos = (pos + 1) & table->mask;
+		entry = table->table[pos];
+	}
+	if ((uint32) entry != NO_GROUP)
+		prefetch_row(table, (uint32) entry);
+	return pos;
+}
+
+/*
  * Finds or adds the groups of n packed keys; sets out[i] as lookup_or_add_group returns it. The
  * i-th key is the key of batch row rows[i], or of row i if rows is NULL.
  */
@@ -349,23 +371,25 @@ locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, cons
 				  uint32 *out)
 {
 	HashSeed seed = table->seed;
+	uint32 hash_tables = 0; /* positions in out[] belong to this hash table; 0: there are none */
 
 	for (int i = 0; i < n; i++)
 		table->hash[i] = hash_words(table, seed, nwords, i);
 	if (table->ngroups * table->row_size > SMALL_ROWS)
 	{
+		hash_tables = table->hash_tables;
 		for (int i = 0; i < n; i++)
 			__builtin_prefetch(&table->table[table->hash[i] & table->mask]);
 		for (int i = 0; i < n; i++)
-		{
-			uint32 at = (uint32) table->table[table->hash[i] & table->mask];
-
-			if (at != NO_GROUP)
-				prefetch_row(table, at);
-		}
+			out[i] = prefetch_group(table, table->hash[i]);
 	}
 	for (int i = 0; i < n; i++)
-		out[i] = lookup_or_add_group(table, batch, nwords, i, n, rows ? rows[i] : i);
+	{
+		/* a table that is made in this loop has other positions */
+		uint32 pos = table->hash_tables == hash_tables ? out[i] : table->hash[i] & table->mask;
+
+		out[i] = lookup_or_add_group(table, batch, nwords, i, n, rows ? rows[i] : i, pos);
+	}
 }
 
 /*

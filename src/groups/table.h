@@ -84,6 +84,7 @@ typedef struct GroupTable
 	/* TABLE_HASH: entries are hash << 32 | row offset, or NO_GROUP in the lower half */
 	uint64 *table;
 	uint32 mask;
+	uint32 hash_tables; /* how many hash tables were made so far */
 	HashSeed seed;      /* changed after a probe sequence that is too long */
 	uint32 seed_groups; /* ngroups when the seed was last changed */
 	double expected;    /* estimated number of groups */
