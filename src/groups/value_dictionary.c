@@ -467,32 +467,34 @@ add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 }
 
 /*
- * Prefetches what lookups of n values with these hashes read: the first entries of their probe
- * sequences, and the values kept for those with equal hashes.
+ * Prefetches what lookups of at most LOOKUP_BLOCK values with these hashes read: their entries of
+ * the hash table, and the values kept for those with equal hashes.
  */
 static void
 prefetch_lookups(const Dictionary *dict, const uint32 *hashes, int n)
 {
 	const value_hash *entries = dict->entries;
+	uint32 codes[LOOKUP_BLOCK];
+	int found = 0;
 
+	Assert(n <= LOOKUP_BLOCK);
 	if (dict->n < MANY_VALUES)
 		return;
 	for (int i = 0; i < n; i++)
 		__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
 	for (int i = 0; i < n; i++)
 	{
-		const DictEntry *entry = &entries->data[hashes[i] & entries->sizemask];
+		uint32 at = hashes[i] & entries->sizemask;
 
-		if (entry->status == value_SH_IN_USE && entry->hash == hashes[i])
-			__builtin_prefetch(&dict->values[entry->code]);
+		while (entries->data[at].status == value_SH_IN_USE && entries->data[at].hash != hashes[i])
+			at = (at + 1) & entries->sizemask;
+		if (entries->data[at].status != value_SH_IN_USE)
+			continue;
+		codes[found++] = entries->data[at].code;
+		__builtin_prefetch(&dict->values[entries->data[at].code]);
 	}
-	for (int i = 0; i < n && !dict->typbyval; i++)
-	{
-		const DictEntry *entry = &entries->data[hashes[i] & entries->sizemask];
-
-		if (entry->status == value_SH_IN_USE && entry->hash == hashes[i])
-			__builtin_prefetch(DatumGetPointer(dict->values[entry->code]));
-	}
+	for (int i = 0; i < found && !dict->typbyval; i++)
+		__builtin_prefetch(DatumGetPointer(dict->values[codes[i]]));
 }
 
 /*
