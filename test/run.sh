@@ -246,7 +246,7 @@ part_regress() {
 sets_the_cache() {
 	local file=$top/test/sql/$1.sql
 
-	head -12 "$file" | grep -qE '^SET gpuagg\.cache = (eager|off);' &&
+	head -12 "$file" | grep -qE '^SET gpuagg\.cache = (eager|off|on);' &&
 		! grep -qE '^\\c( |$)|RESET gpuagg\.cache;|RESET ALL|DISCARD ALL' "$file"
 }
 

@@ -68,6 +68,22 @@ CONF
 	return $node;
 }
 
+# While the server does not accept connections yet, psql may exit before it reads the query; IPC::Run then dies.
+sub poll_query_until
+{
+	my ($self, @arguments) = @_;
+
+	for (1 .. 100)
+	{
+		my $result = eval { $self->SUPER::poll_query_until(@arguments) };
+
+		return $result if !$@;
+		die $@ if $@ !~ /Broken pipe/;
+		usleep(100_000);
+	}
+	return 0;
+}
+
 # ---- queries and answers ----
 
 # Settings that make the planner choose a parallel plan with two workers.
