@@ -79,6 +79,8 @@ COPY frozen FROM PROGRAM 'seq 1 60000' WITH (FREEZE);
 SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0;
 SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0;
 COMMIT;
+-- some releases leave pages that are not all-visible
+VACUUM frozen;
 SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0;
 SELECT scan('SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0');
 DROP TABLE frozen, queries, wide;
