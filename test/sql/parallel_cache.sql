@@ -81,8 +81,10 @@ SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0;
 COMMIT;
 -- some releases leave pages that are not all-visible
 VACUUM frozen;
+SET gpuagg.require = 'require';
 SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0;
 SELECT scan('SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0');
+RESET gpuagg.require;
 DROP TABLE frozen, queries, wide;
 
 -- The number of workers: PostgreSQL's own for pages; for cached columns fewer, or none, the less work there is.
