@@ -83,7 +83,7 @@ COMMIT;
 VACUUM frozen;
 SET gpuagg.require = 'require';
 SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0;
-SELECT scan('SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0');
+SELECT scan('SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0') ~ 'all cached' AS all_cached;
 RESET gpuagg.require;
 DROP TABLE frozen, queries, wide;
 
