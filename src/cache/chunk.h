@@ -67,6 +67,7 @@ typedef struct CacheChunk
 	size_t entries;    /* if stride is 0: uint32[nentries], the entries' offsets in images */
 	size_t images;     /* values of dictionary entries and exceptions */
 	uint32 stride;     /* entry i begins at offset i * stride; 0: see entries */
+	uint32 longest;    /* bytes of the longest entry, detoasted */
 } CacheChunk;
 
 typedef struct ChunkException

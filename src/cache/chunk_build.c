@@ -68,6 +68,7 @@ struct ChunkBuilder
 	struct image_hash *codes; /* hash table from images to codes */
 	uint32 *entries;          /* offsets of the images; unused if they have a stride */
 	uint32 nentries;
+	uint32 longest; /* bytes of the longest entry, detoasted */
 	uint32 entry_capacity;
 	uint32 last_code;
 	const char *sought; /* the image that is being looked up */
@@ -193,6 +194,8 @@ append_entry(ChunkBuilder *builder)
 	}
 	builder->entry_capacity = capacity;
 	builder->nentries++;
+	builder->longest =
+		Max(builder->longest, datum_bytes(PointerGetDatum(builder->sought), builder->typlen));
 }
 
 /*
@@ -605,6 +608,7 @@ chunk_builder_reset(ChunkBuilder *builder)
 	builder->greatest_number = -get_float8_infinity();
 	builder->image_bytes = 0;
 	builder->nentries = 0;
+	builder->longest = 0;
 	builder->last_code = 0;
 	builder->nfallbacks = 0;
 	builder->nexceptions = 0;
@@ -633,6 +637,7 @@ choose_reference_form(ChunkBuilder *builder, CacheChunk *head)
 {
 	head->nentries = builder->nentries;
 	head->stride = builder->stride;
+	head->longest = builder->longest;
 	head->form = CHUNK_DICTIONARY;
 	if (builder->nentries == 0)
 		head->form = CHUNK_CONSTANT;

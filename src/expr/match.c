@@ -135,6 +135,8 @@ typedef struct InList
 
 /* Fewer texts are compared one by one. */
 #define LEAST_HASHED 12
+/* So are up to this many integers, by loops that the compiler vectorizes. */
+#define MOST_COMPARED 8
 
 /* Returns whether v is in a list of integers, by binary search. */
 static inline bool
@@ -178,6 +180,22 @@ run_in(const ExprOp *op, int n)
 	uint8 fallback[EXPR_ROWS];
 	bool any = false;
 
+#define COMPARE(value_t) \
+	do \
+	{ \
+		const value_t *values = op->a->values; \
+		memset(r, 0, n); \
+		for (int k = 0; k < list->count; k++) \
+		{ \
+			value_t element = (value_t) list->ints[k]; \
+			if ((int64) element != list->ints[k]) \
+				continue; \
+			for (int i = 0; i < n; i++) \
+				r[i] |= values[i] == element; \
+		} \
+		for (int i = 0; i < n && list->negate; i++) \
+			r[i] ^= 1; \
+	} while (0)
 #define FIND(condition) \
 	for (int i = 0; i < n; i++) \
 		if (expr_state(op->a, i) == VEC_VALUE) \
@@ -186,7 +204,10 @@ run_in(const ExprOp *op, int n)
 	{
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		FIND(in_ints(list, ((const value_t *) op->a->values)[i])); \
+		if (list->count <= MOST_COMPARED) \
+			COMPARE(value_t); \
+		else \
+			FIND(in_ints(list, ((const value_t *) op->a->values)[i])); \
 		break;
 		COLUMN_INTEGERS(X)
 #undef X
@@ -206,6 +227,7 @@ run_in(const ExprOp *op, int n)
 			break;
 	}
 #undef FIND
+#undef COMPARE
 	expr_strict(op, n, any ? fallback : NULL);
 	if (list->has_null)
 	{

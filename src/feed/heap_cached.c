@@ -86,7 +86,6 @@ collect_columns(HeapCached *cached, const Bitmapset *attnos, const ExprSet *set)
 
 	cached->natts = desc->natts;
 	cached->cols = palloc0(sizeof(CacheColumnKey) * (bms_num_members(attnos) + 1));
-	cached->longest = palloc0(sizeof(size_t) * (bms_num_members(attnos) + 1));
 	cached->slots = palloc(sizeof(int) * (desc->natts + 1));
 	for (int a = 0; a < desc->natts; a++)
 		cached->slots[a] = -1;
@@ -443,7 +442,6 @@ enter_range(HeapCached *cached)
 
 	heap_cached_unpin(cached);
 	cached->dictionary = expr_new_dictionary();
-	memset(cached->longest, 0, sizeof(size_t) * cached->ncols);
 	cached->first = first;
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
@@ -647,22 +645,6 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 			fill_exceptions(vec, chunk, page->first_row, rows);
 	}
 	MemoryContextSwitchTo(old);
-}
-
-size_t
-heap_cached_longest(HeapCached *cached, const CacheChunk *chunk)
-{
-	size_t *longest = NULL;
-
-	if (chunk->nentries == 0)
-		return SIZE_MAX;
-	for (int c = 0; c < cached->ncols; c++)
-		if (cached->pin->chunks[c] == chunk)
-			longest = &cached->longest[c];
-	if (*longest == 0)
-		for (uint32 i = 0; i < chunk->nentries; i++)
-			*longest = Max(*longest, datum_bytes(chunk_entry(chunk, i), chunk->typlen));
-	return *longest;
 }
 
 void

@@ -45,7 +45,6 @@ typedef struct HeapCached
 	BlockNumber last;    /* to the one before this */
 	CachePin *pin;       /* the current range, pinned; NULL: it is read from the heap */
 	uint64 dictionary;   /* new for each pin, for Column.dictionary */
-	size_t *longest;     /* [column] see heap_cached_longest(); 0: not computed */
 	HeapSkip *skip;      /* set by the owner; NULL: bounds decide no qual */
 	bool skipped;        /* no cached row of the current range can pass the quals */
 	CacheBlocks *taken;  /* [range] blocks that an engine has taken (heap_resident.c); NULL: none */
@@ -120,12 +119,6 @@ heap_cached_dictionary(const HeapCached *cached)
 {
 	return cached->dictionary;
 }
-
-/*
- * Returns the bytes of the longest value, detoasted, of a chunk with a dictionary; SIZE_MAX for
- * other chunks.
- */
-extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
 
 /*
  * Fills vectors from cached rows, like heap_columns_fill(), but only those that stages later than

@@ -91,8 +91,8 @@ heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 {
 	HeapOutput *output = &feed->outputs[c];
 
-	if (n > 0 && chunk &&
-		heap_cached_longest(feed->table->cached, chunk) <= BATCH_BYTES / feed->batch.capacity)
+	if (n > 0 && chunk && chunk->nentries > 0 &&
+		chunk->longest <= BATCH_BYTES / feed->batch.capacity)
 	{
 		feed->borrows = true;
 		store_codes(feed, output, at, n, chunk, from, rows);
