@@ -47,7 +47,7 @@ sub expect
 	my ($pages, $eager) = @_;
 
 	%features = (%usual, $pages ? () : %of_random_tables);
-	%paths = ('custom scan' => 90, rescans => 2, 'workers launched' => 1.5);
+	%paths = ('custom scan' => 90, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5);
 	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
 	{
 		# dashboards are a quarter of the queries there
