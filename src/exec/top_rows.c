@@ -293,6 +293,15 @@ open_scan(TopRowsState *state)
 
 /* ---- running ------------------------------------------------------------ */
 
+/* Returns the value of an integer type as int64. */
+static int64
+integer_of(Oid type, Datum value)
+{
+	return type == INT2OID ? DatumGetInt16(value) :
+		type == INT4OID    ? DatumGetInt32(value) :
+							 DatumGetInt64(value);
+}
+
 /* Sets best.n and `drops` by the value of the bound. */
 static void
 evaluate_bound(TopRowsState *state)
@@ -306,20 +315,10 @@ evaluate_bound(TopRowsState *state)
 	if (state->bound)
 	{
 		value = ExecEvalExprSwitchContext(state->bound, econtext, &isnull);
-		switch (exprType((Node *) state->bound->expr))
-		{
-			case INT2OID:
-				n = DatumGetInt16(value);
-				break;
-			case INT4OID:
-				n = DatumGetInt32(value);
-				break;
-			default:
-				n = DatumGetInt64(value);
-		}
+		n = isnull ? 1 : integer_of(exprType((Node *) state->bound->expr), value);
 	}
 	/* if no row is needed, the nodes above drop the rest */
-	if (isnull || n < 1)
+	if (n < 1)
 		n = 1;
 	else if (state->plan->below)
 		n = Max(n - 1, 1);
@@ -461,25 +460,26 @@ rescan_scan(CustomScanState *node)
 static void
 count_scans(TopRowsState *state)
 {
-	const char *tuples = tuples_reason(state);
 	const TopRowsStats *stats = state->have_totals ? &state->totals : &state->stats;
-	StatsKey key = {.event = STATS_TAKEN,
-					.engine = engines_default()->name,
-					.feed = tuples ? "tuples" : "heap",
-					.strategy = state->plan->guarded ? NULL : "top rows"};
+	StatsKey key = {.event = STATS_TAKEN, .engine = engines_default()->name};
 	StatsCount count = {.calls = Max(state->scans, 1),
-						.rows = state->plan->guarded ? 0 : stats->rows,
+						.rows = stats->rows,
 						.groups = stats->groups,
 						.ms = INSTR_TIME_GET_MILLISEC(state->elapsed),
 						.query_id = (int64) state->css.ss.ps.state->es_plannedstmt->queryId};
+	const char *tuples;
 
 	if (IsParallelWorker() || (state->scans == 0 && !state->have_totals))
 		return;
+	tuples = tuples_reason(state);
+	key.feed = tuples ? "tuples" : "heap";
+	/* the number of rows may depend on hidden rows */
+	if (state->plan->guarded)
+		count.rows = 0;
 	stats_add(&key, &count);
 	if (tuples == NULL)
 		return;
 	key.event = STATS_FEED;
-	key.strategy = NULL;
 	key.reason = tuples;
 	stats_add(&key, &count);
 }
@@ -599,6 +599,10 @@ bound_text(TopRowsState *state, List *context, bool prefix)
 	if (state->plan->distinct)
 		return "1";
 	bound = linitial(cscan->custom_exprs);
+	if (IsA(bound, Const) && !((Const *) bound)->constisnull)
+		return psprintf(INT64_FORMAT,
+						integer_of(exprType(bound), ((Const *) bound)->constvalue) -
+							state->plan->below);
 	return psprintf("%s%s", deparse_expression(bound, context, prefix, true),
 					state->plan->below ? " - 1" : "");
 }

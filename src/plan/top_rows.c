@@ -375,11 +375,11 @@ make_parallel_scan(TopRows *top, Path *partial)
 /* ---- the paths above ------------------------------------------------------ */
 
 /*
- * Adds core's path over a sorted scan.  Its own cost, without that of its input, is core's for as
- * many rows.
+ * Returns core's path over a sorted scan.  Its own cost, without that of its input, is core's for
+ * as many rows.
  */
-static void
-add_path_above(TopRows *top, Path *scan)
+static Path *
+make_path_above(TopRows *top, Path *scan)
 {
 	Path *core = top->core;
 	Path *input = top->core_input;
@@ -411,40 +411,40 @@ add_path_above(TopRows *top, Path *scan)
 	path->total_cost = sort->total_cost + Max(core->total_cost - input->total_cost, 0) * share;
 	path->startup_cost = Min(path->startup_cost, path->total_cost);
 	compat_copy_disabled_nodes(path, sort);
-	add_path(top->output_rel, path);
+	return path;
 }
 
-/* Adds all paths.  If the custom scan is required, first removes core's. */
+/* Appends the path above the scan, unless that is NULL. */
+static List *
+append_path(TopRows *top, List *paths, Path *scan)
+{
+	return scan ? lappend(paths, make_path_above(top, scan)) : paths;
+}
+
+/*
+ * Adds all paths.  If the custom scan is required, first removes core's.  add_path() may free
+ * core's path, which all paths are made of, so they are made before.
+ */
 static void
 add_paths(TopRows *top)
 {
 	RelOptInfo *rel = top->input_rel;
-	List *scans = NIL;
+	List *paths = NIL;
 	ListCell *lc;
 
 	foreach (lc, rel->pathlist)
-	{
-		Path *path = lfirst(lc);
-		Path *scan = path->param_info ? NULL : make_scan(top, path);
-
-		if (scan)
-			scans = lappend(scans, scan);
-	}
+		if (((Path *) lfirst(lc))->param_info == NULL)
+			paths = append_path(top, paths, make_scan(top, lfirst(lc)));
 	/* each rescan would start workers */
 	if (rel->partial_pathlist != NIL && plan_outer_params(top->root) == NIL)
-	{
-		Path *scan = make_parallel_scan(top, linitial(rel->partial_pathlist));
-
-		if (scan)
-			scans = lappend(scans, scan);
-	}
-	if (scans == NIL)
+		paths = append_path(top, paths, make_parallel_scan(top, linitial(rel->partial_pathlist)));
+	if (paths == NIL)
 		return;
 	reasons_add_candidate(top->root, top->output_rel, rel->cheapest_total_path->rows);
 	if (plan_is_required())
 		top->output_rel->pathlist = NIL;
-	foreach (lc, scans)
-		add_path_above(top, lfirst(lc));
+	foreach (lc, paths)
+		add_path(top->output_rel, lfirst(lc));
 }
 
 /* Returns whether paths may be added at all. */
