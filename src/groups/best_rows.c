@@ -96,6 +96,7 @@ struct BestRows
 	const Batch *batch;
 	uint64 *codes;       /* [row] */
 	uint32 *group_of;    /* [row] */
+	uint32 *candidates;  /* rows that limits do not exclude */
 	int32 *next_pending; /* [row] next row of its entry, or NO_ROW */
 	uint32 *touched;     /* groups with pending rows */
 	int ntouched;
@@ -129,6 +130,7 @@ best_rows_create(MemoryContext parent, const AggSpec *spec, const BestSpec *best
 	rows->fixed_size = MAXALIGN(rows->null_off + best->ncolumns * sizeof(bool));
 	rows->codes = palloc(batch_rows * sizeof(uint64));
 	rows->group_of = palloc(batch_rows * sizeof(uint32));
+	rows->candidates = palloc(batch_rows * sizeof(uint32));
 	rows->next_pending = palloc(batch_rows * sizeof(int32));
 	rows->touched = palloc(batch_rows * sizeof(uint32));
 	rows->passed = palloc(batch_rows * sizeof(uint32));
@@ -707,6 +709,65 @@ locate_groups(BestRows *rows, const Batch *batch)
 	}
 }
 
+/*
+ * Passes on rows without a group.  Sets candidates[] to the rows that their groups' limits do not
+ * exclude, and returns their number.
+ */
+static int
+find_candidates(BestRows *rows)
+{
+	int n = 0;
+
+	for (int i = 0; i < rows->batch->nrows; i++)
+	{
+		uint32 g = rows->group_of[i];
+
+		if (g == NO_GROUP)
+			pass_row(rows, i);
+		else
+		{
+			rows->candidates[n] = i;
+			n += rows->codes[i] < rows->limits[g];
+		}
+	}
+	return n;
+}
+
+/* Groups of up to this many bytes stay in the second-level cache and need no prefetching. */
+#define SMALL_GROUPS (512 * 1024)
+
+/* Enters n candidates into their groups. */
+static void
+enter_rows(BestRows *rows, int n)
+{
+	const uint32 *candidates = rows->candidates;
+
+	if (rows->capacity * sizeof(BestGroup) > SMALL_GROUPS)
+	{
+		for (int c = 0; c < n; c++)
+			__builtin_prefetch(&rows->groups[rows->group_of[candidates[c]]], 1);
+		for (int c = 0; c < n; c++)
+		{
+			const BestGroup *group = &rows->groups[rows->group_of[candidates[c]]];
+
+			/* the row that may be replaced, or the entries */
+			if (group->capacity > 0)
+				__builtin_prefetch(group->entries.many, 1);
+			else if (group->nentries > 0)
+				__builtin_prefetch(group->entries.few[0].kept, 1);
+		}
+	}
+	for (int c = 0; c < n; c++)
+	{
+		int i = candidates[c];
+		uint32 g = rows->group_of[i];
+
+		/* other rows of the batch may have changed the limit */
+		if (rows->codes[i] < rows->limits[g])
+			enter_row(rows, g, i);
+	}
+}
+
 int
 best_rows_add(BestRows *rows, const Batch *batch, const uint32 **passed)
 {
@@ -716,15 +777,7 @@ best_rows_add(BestRows *rows, const Batch *batch, const uint32 **passed)
 	rows->npassed = rows->ntouched = 0;
 	locate_groups(rows, batch);
 	fill_codes(rows, batch);
-	for (int i = 0; i < batch->nrows; i++)
-	{
-		uint32 g = rows->group_of[i];
-
-		if (g == NO_GROUP)
-			pass_row(rows, i);
-		else if (rows->codes[i] < rows->limits[g])
-			enter_row(rows, g, i);
-	}
+	enter_rows(rows, find_candidates(rows));
 	for (int t = 0; t < rows->ntouched; t++)
 		keep_group(rows, rows->touched[t]);
 	rows->peak = Max(rows->peak, group_table_memory(rows->table) + memory_of_rows(rows));
