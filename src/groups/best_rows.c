@@ -80,6 +80,7 @@ struct BestRows
 	GroupTable *table;
 	bool chosen; /* the table's mode has been chosen from the first batch */
 
+	uint32 ngroups;
 	uint32 capacity;   /* of the following two arrays */
 	BestGroup *groups; /* [group] */
 	uint64 *limits;    /* [group] rows with this code or a larger one are dropped */
@@ -150,7 +151,7 @@ best_rows_reset(BestRows *rows)
 	}
 	rows->groups = NULL;
 	rows->limits = NULL;
-	rows->capacity = 0;
+	rows->capacity = rows->ngroups = 0;
 	rows->row_bytes = 0;
 	rows->spare = NULL;
 	rows->chosen = false;
@@ -195,16 +196,13 @@ release(BestRows *rows, void *pointer)
 	pfree(pointer);
 }
 
-/* Makes the arrays of groups as long as the table. */
+/* Makes room for n groups. */
 static void
-grow_groups(BestRows *rows)
+reserve_groups(BestRows *rows, uint32 n)
 {
-	uint32 n = rows->table->ngroups;
-	uint32 capacity = rows->capacity;
-
-	if (n <= capacity)
+	if (n <= rows->capacity)
 		return;
-	rows->capacity = Max(n, Min(capacity * UINT64CONST(2), rows->table->max_groups));
+	rows->capacity = Max(n, Min(rows->capacity * UINT64CONST(2), rows->table->max_groups));
 	if (rows->groups)
 	{
 		rows->groups = repalloc_huge(rows->groups, rows->capacity * sizeof(BestGroup));
@@ -215,8 +213,22 @@ grow_groups(BestRows *rows)
 		rows->groups = MemoryContextAllocHuge(rows->cxt, rows->capacity * sizeof(BestGroup));
 		rows->limits = MemoryContextAllocHuge(rows->cxt, rows->capacity * sizeof(uint64));
 	}
-	memset(rows->groups + capacity, 0, (rows->capacity - capacity) * sizeof(BestGroup));
-	memset(rows->limits + capacity, 0xff, (rows->capacity - capacity) * sizeof(uint64));
+}
+
+/* Adds the groups that the table has added. */
+static void
+add_groups(BestRows *rows)
+{
+	uint32 old = rows->ngroups;
+	uint32 n = rows->table->ngroups;
+
+	reserve_groups(rows, n);
+	if (n > old)
+	{
+		memset(rows->groups + old, 0, (n - old) * sizeof(BestGroup));
+		memset(rows->limits + old, 0xff, (n - old) * sizeof(uint64)); /* NO_LIMIT */
+	}
+	rows->ngroups = n;
 }
 
 /* Tells the table how many groups there may be, judging by the memory that rows take. */
@@ -366,6 +378,7 @@ free_spare_rows(BestRows *rows)
 
 	while ((row = rows->spare) != NULL)
 	{
+		CHECK_FOR_INTERRUPTS();
 		rows->spare = row->next;
 		release(rows, row);
 	}
@@ -516,6 +529,7 @@ remove_last_entry(BestRows *rows, BestGroup *group)
 	{
 		KeptRow *row = entry->kept;
 
+		CHECK_FOR_INTERRUPTS();
 		entry->kept = row->next;
 		drop_row(rows, row);
 	}
@@ -655,6 +669,7 @@ keep_pending(BestRows *rows, Entry *entry)
 		int i = entry->pending;
 		KeptRow *row = copy_row(rows, i);
 
+		CHECK_FOR_INTERRUPTS();
 		entry->pending = rows->next_pending[i];
 		if (row == NULL)
 		{
@@ -700,7 +715,7 @@ locate_groups(BestRows *rows, const Batch *batch)
 	group_table_locate(table, batch);
 	if (!rows->chosen)
 		choose_mode(rows, batch);
-	grow_groups(rows);
+	add_groups(rows);
 	for (int i = 0; i < batch->nrows; i++)
 	{
 		rows->group_of[i] = table->at[i] == NO_GROUP ? NO_GROUP : table->at[i] / table->row_cells;

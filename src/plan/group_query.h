@@ -4,6 +4,7 @@
  *
  *	plan.c		the hook for aggregations, which uses all others
  *	eager.c		the hook for partial aggregates below joins
+ *	top_rows.c	rows that are dropped below window functions and DISTINCT ON
  *	paths.c		the paths of an aggregation
  *	supported.c	whether the aggregation can have a custom scan
  *	inputs.c	expressions that it needs from the child plan

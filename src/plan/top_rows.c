@@ -17,7 +17,6 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -278,17 +277,15 @@ add_order(TopRows *top, const Path *child, List **columns, List **oids)
 		int column = find_column(child, expr);
 		bool desc = false;
 		bool coded = supported_codes(expr, clause->sortop, &desc);
-		Oid opfamily, opcintype;
-		int16 strategy;
+		bool reversed;
 
-		if (column < 0 ||
-			!get_ordering_op_properties(clause->sortop, &opfamily, &opcintype, &strategy))
+		if (column < 0 || !OidIsValid(get_equality_op_for_ordering_op(clause->sortop, &reversed)))
 			return false;
 		*columns = lappend_int(*columns, column);
 		*columns = lappend_int(*columns, clause->nulls_first);
 		*columns = lappend_int(*columns, desc);
 		*columns = lappend_int(*columns, coded);
-		*columns = lappend_int(*columns, strategy == BTGreaterStrategyNumber);
+		*columns = lappend_int(*columns, reversed);
 		*oids = lappend_oid(*oids, clause->sortop);
 		*oids = lappend_oid(*oids, exprCollation(expr));
 	}
