@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type_d.h"
+#include "executor/nodeHash.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -84,6 +85,7 @@ typedef struct TopRows
 	bool below;  /* less than the bound, not at most the bound */
 	double n;    /* estimate of the number of rows of a group */
 	double groups;
+	double equal_rows; /* rows of a group that are equal in the order */
 } TopRows;
 
 /* ---- which queries ------------------------------------------------------ */
@@ -202,6 +204,7 @@ clause_expr(const TopRows *top, SortGroupClause *clause)
 static bool
 is_supported(TopRows *top, const char **why)
 {
+	double rows = top->input_rel->cheapest_total_path->rows;
 	List *keys = NIL;
 	List *eqops = NIL;
 	ListCell *lc;
@@ -223,7 +226,10 @@ is_supported(TopRows *top, const char **why)
 	}
 	if (!supported_keys(keys, eqops, why))
 		return false;
-	top->groups = estimate_groups(top->root, keys, top->input_rel->cheapest_total_path->rows);
+	top->groups = estimate_groups(top->root, keys, rows);
+	foreach (lc, top->order)
+		keys = lappend(keys, clause_expr(top, lfirst_node(SortGroupClause, lc)));
+	top->equal_rows = rows / Max(estimate_groups(top->root, keys, rows), 1);
 	return true;
 }
 
@@ -305,6 +311,38 @@ make_private(TopRows *top, const Path *child)
 	return lappend(list_make5(build_node_make(), flags, keys, key_oids, order), order_oids);
 }
 
+/*
+ * Rough sizes in memory: of a group; and of a kept row, without its values.
+ */
+#define GROUP_BYTES 120
+#define ROW_BYTES 64
+
+/* Returns the estimated number of rows that are not dropped, if there is memory for all groups. */
+static double
+needed_rows(TopRows *top, double rows)
+{
+	double ties = top->equal_rows;
+	double each = top->kind == BEST_ROW_NUMBER ? top->n :
+		top->kind == BEST_RANK                 ? top->n - 1 + ties :
+												 top->n * ties;
+
+	return Min(rows, top->groups * each);
+}
+
+/* Returns the estimated number of rows that are not dropped.  All rows of some groups may be. */
+static double
+returned_rows(TopRows *top, const Path *child)
+{
+	double needed = needed_rows(top, child->rows);
+	double bytes = top->groups * GROUP_BYTES +
+		needed *
+			(ROW_BYTES + list_length(child->pathtarget->exprs) * (sizeof(Datum) + 1) +
+			 child->pathtarget->width);
+	double share = Min(get_hash_memory_limit() / Max(bytes, 1), 1);
+
+	return clamp_row_est(share * needed + (1 - share) * child->rows);
+}
+
 /* Sets rows and costs of the scan's path. */
 static void
 cost_scan(TopRows *top, Path *path, Path *child)
@@ -315,7 +353,7 @@ cost_scan(TopRows *top, Path *path, Path *child)
 	bool desc;
 	ListCell *lc;
 
-	path->rows = clamp_row_est(Min(child->rows, top->groups * top->n));
+	path->rows = returned_rows(top, child);
 	/* values without codes are compared by functions */
 	foreach (lc, top->order)
 		if (!supported_codes(clause_expr(top, lfirst_node(SortGroupClause, lc)),
@@ -323,7 +361,7 @@ cost_scan(TopRows *top, Path *path, Path *child)
 			run += child->rows * 2 * cpu_operator_cost;
 	path->startup_cost = gpuagg_startup_cost + plan_child_cost(top->root, child) + run;
 	/* kept rows are copied, perhaps several times, and returned */
-	path->startup_cost += path->rows * cpu_tuple_cost;
+	path->startup_cost += 2 * path->rows * cpu_tuple_cost;
 	path->total_cost = path->startup_cost + path->rows * cpu_tuple_cost;
 	compat_copy_disabled_nodes(path, child);
 }
@@ -340,7 +378,8 @@ make_scan(TopRows *top, Path *child)
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = top->output_rel;
 	cpath->path.pathtarget = child->pathtarget;
-	cpath->path.parallel_safe = false;
+	cpath->path.parallel_safe = top->input_rel->consider_parallel && child->parallel_safe &&
+		is_parallel_safe(top->root, (Node *) top->bound);
 	cpath->path.parallel_workers = child->parallel_workers;
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(child);
@@ -357,10 +396,9 @@ make_parallel_scan(TopRows *top, Path *partial)
 	Path *scan;
 	double rows;
 
-	if (partial->parallel_workers <= 0 || !is_parallel_safe(top->root, (Node *) top->bound) ||
-		(scan = make_scan(top, partial)) == NULL)
+	if (partial->parallel_workers <= 0 || (scan = make_scan(top, partial)) == NULL ||
+		!scan->parallel_safe)
 		return NULL;
-	scan->parallel_safe = partial->parallel_safe;
 	scan->parallel_aware = true;
 	scan->startup_cost += partial->parallel_workers * plan_worker_cost(top->root, partial);
 	scan->total_cost += partial->parallel_workers * plan_worker_cost(top->root, partial);
@@ -402,7 +440,7 @@ make_path_above(TopRows *top, Path *scan)
 		path = &unique->path;
 	}
 	path->pathkeys = sort->pathkeys;
-	path->parallel_safe = false;
+	path->parallel_safe = core->parallel_safe && sort->parallel_safe;
 	path->startup_cost =
 		sort->startup_cost + Max(core->startup_cost - input->startup_cost, 0) * share;
 	path->total_cost = sort->total_cost + Max(core->total_cost - input->total_cost, 0) * share;
