@@ -275,7 +275,8 @@ sub best_rows
 	my @order = map { $_ . pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') }
 		some(pick(0, 1, 1, 2, 3), (map { $_->{name} } grep { $_->{info}{minmax} } @columns), 'aj', 'aj % 3');
 	my $where = chance(0.4) ? ' WHERE ' . Gen::simple_condition(@columns) : '';
-	my $from = pick('t', 't', 't', 'p t', '(SELECT * FROM t OFFSET 0) t', 't JOIN (SELECT bj, min(id) AS least FROM d GROUP BY bj) d ON aj = bj');
+	my $from = pick('t', 't', 't', 'p t',
+		$Tables::pages ? () : ('(SELECT * FROM t OFFSET 0) t', 't JOIN (SELECT bj, min(id) AS least FROM d GROUP BY bj) d ON aj = bj'));
 	my $function = @order ? pick('row_number', 'rank', 'dense_rank') : 'row_number';
 	my @result = ('agg:count(*)', 'agg:sum(id)', 'agg:sum(id::int8 * id % 9973)', 'agg:max(id)');
 	my $keys = join(', ', @keys);
