@@ -79,7 +79,8 @@ typedef struct TopRowsState
 
 	/* Progress of the scan. */
 	struct Progress *progress;
-	bool begun; /* the bound has been evaluated */
+	bool begun;   /* a batch has been asked for */
+	bool bounded; /* best.n and `drops` have been set */
 	TopRowsPhase phase;
 	const Batch *batch;
 	const uint32 *passed; /* rows of the batch that are to be returned; NULL: all */
@@ -311,7 +312,7 @@ evaluate_bound(TopRowsState *state)
 	bool isnull = false;
 	Datum value;
 
-	state->begun = true;
+	state->bounded = true;
 	if (state->bound)
 	{
 		value = ExecEvalExprSwitchContext(state->bound, econtext, &isnull);
@@ -326,11 +327,16 @@ evaluate_bound(TopRowsState *state)
 	state->best.n = (int) Min(n, BEST_MOST);
 }
 
-/* Reads the next batch, and decides which of its rows are returned at once. */
+/*
+ * Reads the next batch, and decides which of its rows are returned at once.  The bound may be a
+ * subquery that raises an error.  Core evaluates it for the first row, and never if there is none.
+ */
 static void
 read_batch(TopRowsState *state)
 {
 	state->batch = state->feed->ops->next(state->feed);
+	if (state->batch && !state->bounded)
+		evaluate_bound(state);
 	state->next_passed = state->npassed = 0;
 	state->passed = NULL;
 	if (state->batch == NULL)
@@ -355,7 +361,7 @@ fetch_rows(TopRowsState *state)
 		open_scan(state);
 	if (!state->begun)
 	{
-		evaluate_bound(state);
+		state->begun = true;
 		progress_phase(PROGRESS_SCANNING);
 	}
 	do
@@ -452,7 +458,7 @@ rescan_scan(CustomScanState *node)
 		ExecReScan(state->child);
 	state->batch = NULL;
 	state->npassed = state->next_passed = 0;
-	state->begun = false;
+	state->begun = state->bounded = false;
 	state->phase = TOP_ROWS_READ;
 }
 

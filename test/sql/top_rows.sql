@@ -57,6 +57,8 @@ SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
 SELECT c, pg_temp.same_as_core(format('SELECT * FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY id) r FROM best) x WHERE %s', c))
 	FROM unnest(ARRAY['r <= 2::int2', 'r < 3::int8', '3 > r', '2::int2 >= r', '2::int8 >= r', 'r <= 0', 'r < -5', 'r <= NULL::int', 'r <= 5 AND r > 2', 'r = 4',
 	'r <= 1000', 'r <= (SELECT 2)', 'r <= (SELECT max(v) - 37 FROM best)', 'r <= (SELECT NULL::int8)', 'r < (SELECT 100000)']) c;
+-- a bound that raises an error: core does not evaluate it if there are no rows
+SELECT pg_temp.same_as_core('SELECT * FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY id) r FROM best WHERE id < 0) x WHERE r <= (SELECT 1 / (max(v) - max(v)) FROM best)');
 PREPARE best_number(int) AS SELECT count(*), sum(id) FROM (SELECT k, id, rank() OVER (PARTITION BY k ORDER BY v) r FROM best) x WHERE r <= $1;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE best_number(1);
