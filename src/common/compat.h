@@ -890,6 +890,20 @@ typedef UniquePath CompatUniquePath;
 typedef UpperUniquePath CompatUniquePath;
 #endif
 
+/*
+ * Returns the conditions with which a path of window functions stops: comparisons of a window
+ * function with an expression that is the same for all rows.
+ */
+static inline List *
+compat_run_condition(const WindowAggPath *path)
+{
+#if PG_VERSION_NUM >= 170000
+	return path->runCondition;
+#else
+	return path->winclause->runCondition;
+#endif
+}
+
 /* SIG_DFL for pqsignal(). */
 #if PG_VERSION_NUM >= 190000
 #define COMPAT_SIG_DFL PG_SIG_DFL

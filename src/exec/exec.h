@@ -157,6 +157,9 @@ extern EngineStatus parallel_end_of_input(GpuAggState *state);
  */
 extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
 
+/* Adds the statistics of one feed to the totals. */
+extern void feed_stats_add(FeedStats *total, const FeedStats *stats);
+
 /* count.c: counts a run of this process, or of a parallel plan, for gpuagg_stats. */
 extern void count_run(GpuAggState *state);
 

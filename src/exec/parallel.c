@@ -743,9 +743,8 @@ parallel_next_part(GpuAggState *state, bool *more)
 
 /* ---- statistics -------------------------------------------------------- */
 
-/* Adds the statistics of one feed to the totals. */
-static void
-add_feed_stats(FeedStats *total, const FeedStats *stats)
+void
+feed_stats_add(FeedStats *total, const FeedStats *stats)
 {
 	total->blocks += stats->blocks;
 	total->cached += stats->cached;
@@ -784,7 +783,7 @@ parallel_shutdown(CustomScanState *node)
 	{
 		engine_stats_add(&shared->totals, &mine);
 		if (state->feed)
-			add_feed_stats(&shared->feed_totals, &state->feed->stats);
+			feed_stats_add(&shared->feed_totals, &state->feed->stats);
 		shared->reported++;
 	}
 	state->stats = shared->totals;

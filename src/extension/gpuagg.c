@@ -15,6 +15,7 @@
 #include "engines/engines.h"
 #include "exec/cursor.h"
 #include "exec/exec.h"
+#include "exec/top_rows.h"
 #include "plan/build_node.h"
 #include "plan/plan.h"
 #include "settings.h"
@@ -35,6 +36,7 @@ _PG_init(void)
 	cache_store_init();
 
 	exec_register();
+	top_rows_register();
 	build_node_register();
 	plan_install_hooks();
 	cursor_install_hooks();

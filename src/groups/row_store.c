@@ -174,9 +174,8 @@ row_store_has_room(const RowStore *store, int rows)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Fills codes[] with integers that order as the column's values do. */
-static void
-column_codes(const Column *col, int n, uint64 *codes)
+void
+row_store_column_codes(const Column *col, int n, uint64 *codes)
 {
 	switch (col->type)
 	{
@@ -240,7 +239,7 @@ row_store_codes(RowStore *store, const Batch *batch)
 			}
 			continue;
 		}
-		column_codes(col, n, out);
+		row_store_column_codes(col, n, out);
 		for (int i = 0; col->validity && i < n; i++)
 			if (column_is_null(col, i))
 			{
@@ -255,7 +254,7 @@ row_store_codes(RowStore *store, const Batch *batch)
 		uint64 *nulls = codes[store->nmasks + spec->nkeys + 2 * o];
 		uint64 *out = codes[store->nmasks + spec->nkeys + 2 * o + 1];
 
-		column_codes(col, n, out);
+		row_store_column_codes(col, n, out);
 		for (int i = 0; i < n; i++)
 		{
 			bool isnull = column_is_null(col, i);
@@ -286,7 +285,7 @@ row_store_key_hashes(RowStore *store, const Batch *batch)
 				codes[i] = store->dict_hashes[i];
 		}
 		else
-			column_codes(col, n, codes);
+			row_store_column_codes(col, n, codes);
 		for (int i = 0; i < n; i++)
 			store->hashes[i] = hash_fold(
 				store->seed, store->hashes[i] ^ (column_is_null(col, i) ? 0 : codes[i] + k + 1));

@@ -41,6 +41,11 @@ extern void row_store_clear(RowStore *store);
 /* Returns the codes of a batch's rows: row_store_ncodes arrays, valid until the next call. */
 extern int row_store_ncodes(const RowStore *store);
 extern uint64 **row_store_codes(RowStore *store, const Batch *batch);
+/*
+ * Fills codes[] with integers that compare as the first n values of the column do; they are
+ * undefined where it is NULL.  Not for decimals and Datums.
+ */
+extern void row_store_column_codes(const Column *col, int n, uint64 *codes);
 /* Returns 64-bit hashes of the keys of a batch: equal keys have equal hashes. */
 extern const uint64 *row_store_key_hashes(RowStore *store, const Batch *batch);
 

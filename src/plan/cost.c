@@ -238,16 +238,15 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	return saving + cached * rel->pages * page_cost(rel);
 }
 
-/* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
-static Cost
-child_cost(GroupQuery *query, Path *child)
+Cost
+plan_child_cost(PlannerInfo *root, Path *child)
 {
 	bool heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
 	Cost saving;
 
 	if (!heap)
 		return child->total_cost;
-	saving = heap_feed_saving(query->root, child, false, &heap);
+	saving = heap_feed_saving(root, child, false, &heap);
 	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
 }
 
@@ -644,7 +643,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 {
 	Path *path = &cpath->path;
 	QualCost having;
-	Cost input = child_cost(query, child);
+	Cost input = plan_child_cost(query->root, child);
 	double bounded = bounded_share(query, child);
 	double resident;
 	Cost run;

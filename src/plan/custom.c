@@ -81,12 +81,11 @@ enum
 };
 
 /*
- * Returns whether anything in the query is volatile.  Sublinks of this level have become subplans
- * by now, and expressions only refer to them.  If there are any, all subplans of the planner are
- * examined.
+ * Sublinks of this level have become subplans by now, and expressions only refer to them.  If there
+ * are any, all subplans of the planner are examined.
  */
-static bool
-query_is_volatile(PlannerInfo *root)
+bool
+plan_query_is_volatile(PlannerInfo *root)
 {
 	Query *parse = root->parse;
 	ListCell *lc;
@@ -120,12 +119,11 @@ hides_rows(Node *node, void *context)
 }
 
 /*
- * Returns whether there may be rows that only a policy or a security_barrier view hides from the
- * user.  Conditions from outside of such a view may have been moved into this query, so that outer
- * queries count, too.
+ * Conditions from outside of a security_barrier view may have been moved into this query, so that
+ * outer queries count, too.
  */
-static bool
-query_is_guarded(PlannerInfo *root)
+bool
+plan_query_is_guarded(PlannerInfo *root)
 {
 	for (; root; root = root->parent_root)
 		if (hides_rows((Node *) root->parse, NULL))
@@ -154,7 +152,8 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 
 	/* with a decimal point: a Float that looks like an integer would be read back as an integer */
 	result = list_make2(
-		list_make3_int(grouped, query_is_volatile(query->root), query_is_guarded(query->root)),
+		list_make3_int(grouped, plan_query_is_volatile(query->root),
+					   plan_query_is_guarded(query->root)),
 		list_make2(makeFloat(psprintf("%.1f", rows)), makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);
 	result = lappend(result, query->key_eqops);

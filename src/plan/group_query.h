@@ -4,6 +4,7 @@
  *
  *	plan.c		the hook for aggregations, which uses all others
  *	eager.c		the hook for partial aggregates below joins
+ *	top_rows.c	rows that are dropped below window functions and DISTINCT ON
  *	paths.c		the paths of an aggregation
  *	supported.c	whether the aggregation can have a custom scan
  *	inputs.c	expressions that it needs from the child plan
@@ -85,6 +86,13 @@ extern void plan_add_paths(GroupQuery *query);
 
 /* custom.c */
 extern const CustomPathMethods gpuagg_path_methods;
+/* Returns whether anything in the query is volatile. */
+extern bool plan_query_is_volatile(PlannerInfo *root);
+/*
+ * Returns whether there may be rows that only a policy or a security_barrier view hides from the
+ * user.
+ */
+extern bool plan_query_is_guarded(PlannerInfo *root);
 /* Returns the list for a path's custom_private, with all that the plan needs of the query. */
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /*
@@ -102,6 +110,8 @@ extern void plan_find_limit(GroupQuery *query, bool distinct);
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
 /* Returns the cost of a bitmap or index scan if all pages of the table are in memory. */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
+/* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
+extern Cost plan_child_cost(PlannerInfo *root, Path *child);
 /* Returns the cost of exchanging groups in a parallel path. */
 extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
 /* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */

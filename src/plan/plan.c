@@ -1,7 +1,7 @@
 /*
  * plan.c
- *	  Adds custom paths for GROUP BY, plain aggregation and SELECT DISTINCT to the planner's
- *	  paths.
+ *	  Adds custom paths for GROUP BY, plain aggregation, SELECT DISTINCT and the best rows of
+ *	  groups to the planner's paths.
  *
  * The create_upper_paths_hook collects a query's aggregates and keys once, as lists of nodes
  * (GroupQuery) that all paths of the query share.  paths.c makes the paths, and custom.c the plan
@@ -31,6 +31,7 @@
 #include "plan/plan.h"
 #include "plan/reasons.h"
 #include "plan/supported.h"
+#include "plan/top_rows.h"
 #include "settings.h"
 
 /*
@@ -258,7 +259,7 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinc
 		return;
 	if (parse->hasDistinctOn)
 	{
-		reasons_reject(root, false, "DISTINCT ON is not supported");
+		top_rows_add_distinct_paths(root, input_rel, distinct_rel);
 		return;
 	}
 	query.root = root;
@@ -312,6 +313,8 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 		union_note_other(root, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
 		reasons_reject(root, plan_is_required(), why);
+	else if (stage == UPPERREL_WINDOW)
+		top_rows_add_window_paths(root, input_rel, output_rel);
 }
 
 void

@@ -266,7 +266,43 @@ sub joined_tables
 	return { sql => $sql, float => [ (0) x @keys, map { $_->[1] } @out ], serial => chance(0.4), ordered => $ordered, joins => 1 };
 }
 
+# Aggregates of the best rows of groups: window functions that a condition bounds, and DISTINCT ON.
+sub best_rows
+{
+	my ($t) = @_;
+	my @columns = grep { $_->{type} !~ /wide/ } @{ $t->{columns} };
+	my @keys = some(int_between(1, 3), (map { $_->{name} } grep { !$_->{info}{nokey} } @columns), 'aj', 'aj % 3', 'id % ' . pick(7, 1000));
+	my @order = map { $_ . pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') }
+		some(pick(0, 1, 1, 2, 3), (map { $_->{name} } grep { $_->{info}{minmax} } @columns), 'aj', 'aj % 3');
+	my $where = chance(0.4) ? ' WHERE ' . Gen::simple_condition(@columns) : '';
+	my $from = pick('t', 't', 't', 'p t',
+		$Tables::pages ? () : ('(SELECT * FROM t OFFSET 0) t', 't JOIN (SELECT bj, min(id) AS least FROM d GROUP BY bj) d ON aj = bj'));
+	my $function = @order ? pick('row_number', 'rank', 'dense_rank') : 'row_number';
+	my @result = ('agg:count(*)', 'agg:sum(id)', 'agg:sum(id::int8 * id % 9973)', 'agg:max(id)');
+	my $keys = join(', ', @keys);
+
+	# without an order that is total, only ranks are determined
+	push @order, pick('id', 'id DESC', '-id') if $function eq 'row_number' || chance(0.2);
+	if (chance(0.4))
+	{
+		push @order, 'id' if !grep { /^-?id\b/ } @order;
+		return {
+			sql => 'SELECT ' . join(', ', @result) . " FROM (SELECT DISTINCT ON ($keys) id FROM $from$where ORDER BY $keys, " . join(', ', @order) . ') x',
+			float => [ (0) x @result ],
+			serial => chance(0.6)
+		};
+	}
+	push @result, 'agg:sum(place)';
+	return {
+		sql => 'SELECT ' . join(', ', @result) . " FROM (SELECT id, $function() OVER (PARTITION BY $keys ORDER BY " . join(', ', @order) . ") place FROM $from$where) x"
+		  . ' WHERE place ' . pick('= 1', '<= ' . int_between(1, 4), '< ' . pick(3, 11, 50), '<= ' . Values::int_constant(0, 5)),
+		float => [ (0) x @result ],
+		serial => chance(0.6)
+	};
+}
+
 my %kinds = (
+	'best rows' => \&best_rows,
 	dashboards => \&dashboards,
 	'joined tables' => \&joined_tables,
 	'volatile values' => \&volatile_values,

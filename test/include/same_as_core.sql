@@ -12,7 +12,7 @@ DECLARE
 BEGIN
 	SET LOCAL gpuagg.require = 'require';
 	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
-		scans := scans + (line LIKE '%(GpuAgg)%')::int;
+		scans := scans + (line ~ '\((GpuAgg|GpuAggTopRows)\)')::int;
 	END LOOP;
 	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
 	SET LOCAL gpuagg.require = 'allow';

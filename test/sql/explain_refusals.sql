@@ -51,7 +51,7 @@ FROM explained('INSERT INTO two VALUES (1)') p;
 -- the level of the query is identified by what it selects from
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT sum(c) FROM (SELECT k, gpu_sum(v) OVER () c FROM refused, pg_class, pg_type t, pg_proc OFFSET 0) x') p;
 SET gpuagg.replace_builtin = on;
-SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM unnest(ARRAY['SELECT DISTINCT ON (k) k, v FROM refused', 'SELECT k FROM refused INTERSECT SELECT v FROM refused',
+SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM unnest(ARRAY['SELECT DISTINCT ON (k) k, random() FROM refused', 'SELECT k FROM refused INTERSECT SELECT v FROM refused',
     'SELECT k FROM refused EXCEPT SELECT v FROM refused UNION ALL SELECT 1', 'SELECT * FROM (SELECT k FROM refused EXCEPT ALL SELECT v FROM refused) x',
     'SELECT DISTINCT k, sum(v) OVER (PARTITION BY k) AS s FROM refused ORDER BY k']) q, explained(q) p;
 -- an outer count over few groups is not reported if the groups are taken

@@ -56,7 +56,6 @@ SELECT count(*) FROM (SELECT lower(s COLLATE alone_case) FROM alone UNION SELECT
 
 -- queries that are not taken
 SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
-	'SELECT DISTINCT ON (k) k, v FROM alone ORDER BY k, v',
 	'SELECT DISTINCT count(*) OVER (PARTITION BY k) AS c FROM alone',
 	'SELECT 1 AS one HAVING true',
 	'SELECT k, grouping(k) AS g FROM alone GROUP BY k',

@@ -38,6 +38,10 @@ my @cases = (
 	[ 'own transition functions', "SELECT small, $numeric_sums FROM rows GROUP BY small" ],
 	[ 'ordered aggregates', "SELECT $runs FROM rows", "SET work_mem = '1GB'" ],
 	[ 'ordered aggregates, spilled', "SELECT $runs FROM rows", "SET work_mem = '64kB'" ],
+	[ 'best rows', 'SELECT count(*) FROM (SELECT DISTINCT ON (k) k, i FROM rows, generate_series(1, 4) ORDER BY k, md5(i::text)) s',
+		"SET work_mem = '1GB'; SET gpuagg.replace_builtin = on" ],
+	[ 'best rows, equal ones', 'SELECT count(*) FROM (SELECT small, rank() OVER (PARTITION BY small ORDER BY small % 3) r FROM rows, generate_series(1, 4)) s WHERE r <= 2',
+		'SET gpuagg.replace_builtin = on' ],
 	[ 'sorted input', $groups, 'SET enable_hashagg = off' ],
 	[ 'parallel', "SELECT small, $sums FROM rows GROUP BY small",
 		'SET max_parallel_workers_per_gather = 1; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0' ]);
