@@ -94,6 +94,34 @@ extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile
 extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
 
 /*
+ * Groups of a custom scan, which are rows of the feed above it.  Row i is at which[i] in the arrays:
+ * its column c is values[which[i] * ncols + c].  Columns are those of the scan's tuples, before
+ * its projection.  All is valid until the next call for the same scan.
+ */
+#define GROUP_ROWS 256
+
+typedef struct GroupRows
+{
+	int n; /* 0: there are no more */
+	int ncols;
+	const Datum *values;
+	const bool *nulls;
+	uint16 which[GROUP_ROWS];
+} GroupRows;
+
+/* What the owner of such scans lets feeds do with them. */
+typedef struct GroupScanOps
+{
+	/* Returns whether a node is such a scan. */
+	bool (*is_scan)(PlanState *node);
+	/* Returns the next groups that pass HAVING, in place of ExecProcNode(). */
+	void (*next)(PlanState *node, GroupRows *rows);
+} GroupScanOps;
+
+/* Feeds read groups by these functions from now on.  The struct must stay in place. */
+extern void feed_set_group_scans(const GroupScanOps *ops);
+
+/*
  * What participants of a parallel plan share about the feed, in shared memory.  The leader
  * initializes it, and decides for all: pages as in feed_open().  It resets it for a rescan, when
  * all others have ended; area: es_query_dsa.
