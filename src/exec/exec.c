@@ -633,8 +633,8 @@ is_group_scan(PlanState *node)
 }
 
 /*
- * Returns the next tuple as one row.  By-reference values are copied, as the expression context that
- * may own them is reset when the row is used.
+ * Returns the next tuple as one row.  By-reference values are copied, as the expression context
+ * that may own them is reset when the row is used.
  */
 static void
 next_row(GpuAggState *state, GroupRows *rows)

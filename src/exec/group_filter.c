@@ -99,8 +99,7 @@ struct GroupFilter
 
 	int nchosen_max; /* capacity of `chosen` */
 	int *chosen;
-	bool
-		exact; /* all groups that were chosen last certainly pass the quals, and no limit drops them */
+	bool exact; /* the groups that were chosen last all pass the quals, and no limit drops them */
 };
 
 /* ---- HAVING --------------------------------------------------------------- */

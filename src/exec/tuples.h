@@ -21,7 +21,8 @@ extern void tuples_restart(Tuples *tuples);
 /*
  * Computes the results of groups from the i-th chosen one on, and returns how many, at most
  * GROUP_ROWS.  Row j of the arrays is the (i + j)-th group; they are valid as long as none of
- * these or a later group is stored or computed.  Returns 0 if some results cannot be computed ahead.
+ * these or a later group is stored or computed.  Returns 0 if some results cannot be computed
+ * ahead.
  */
 extern int tuples_compute(Tuples *tuples, int i, const Datum **values, const bool **nulls);
 

@@ -5,7 +5,8 @@
  * The child plan is one scan of a heap table, perhaps below a LIMIT, or an Append, perhaps below a
  * projection.  Its subplans are read one after the other.  The rows of a subplan come from one of
  * four sources (HeapSource): the pages of its table, the column cache, the groups of another custom
- * scan, or the executor.  A child plan of any other kind is one subplan, whose rows come from the executor.
+ * scan, or the executor.  A child plan of any other kind is one subplan, whose rows come from the
+ * executor.
  *
  * The files, from bottom to top:
  *	  heap_bitmap.c, heap_index.c	blocks and tuples that bitmap and index scans select

@@ -2,8 +2,8 @@
  * heap_source.c
  *	  The sources of a subplan's rows: heap pages, the column cache, groups, the executor.
  *
- * Rows of pages, of the cache and groups are at hand as HeapFeed.page.  Rows of the executor are never at
- * hand: each is fetched when there is room for it.
+ * Rows of pages, of the cache and groups are at hand as HeapFeed.page.  Rows of the executor are
+ * never at hand: each is fetched when there is room for it.
  */
 #include "postgres.h"
 

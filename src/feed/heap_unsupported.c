@@ -173,6 +173,12 @@ limit_unsupported_reason(LimitState *node)
 	return NULL;
 }
 
+bool
+feed_reads_groups(PlanState *child)
+{
+	return heap_groups_scan(child) != NULL;
+}
+
 const char *
 feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 {

@@ -34,7 +34,7 @@ extern void set_operation_nest(Query *outer, Query *inner);
  * Changes an INTERSECT or EXCEPT of two queries, in place, to a GROUP BY over their UNION ALL.
  */
 extern void intersect_rewrite(Query *query);
-/* Corrects the estimated rows of a query that intersect_rewrite() has made, after UPPERREL_FINAL. */
+/* Corrects estimated rows of a query that intersect_rewrite() has made, after UPPERREL_FINAL. */
 extern void intersect_correct_rows(PlannerInfo *root, RelOptInfo *final_rel);
 
 #endif /* GPUAGG_PLAN_SET_OPERATIONS_H */

@@ -85,8 +85,8 @@ keep_duplicates(Node *node, const SetOperationStmt *top)
 }
 
 /*
- * Returns the number of queries ("arms") in a tree of set operations.  Adds the number of INTERSECTs
- * and EXCEPTs to *comparisons.
+ * Returns the number of queries ("arms") in a tree of set operations.  Adds the number of
+ * INTERSECTs and EXCEPTs to *comparisons.
  */
 static int
 count_arms(const Node *node, int *comparisons)
@@ -297,8 +297,8 @@ rewrite_operation(Query *query, RewriteContext *context)
 
 /*
  * Replaces set operations below *node, and *node itself unless it is the query's whole tree, by
- * subqueries that are rewritten.  merged: a UNION above also removes the duplicates of a UNION here,
- * so that it stays.
+ * subqueries that are rewritten.  merged: a UNION above also removes the duplicates of a UNION
+ * here, so that it stays.
  */
 static void
 nest_operations(Query *query, Node **node, bool merged, RewriteContext *context)
@@ -374,7 +374,8 @@ plan_query(COMPAT_PLANNER_PARAMS)
 
 /*
  * The planner hook: rewrites the set operations of a query before it is planned.  If that changes
- * an INTERSECT or EXCEPT, also plans the query with those as they are, and returns the cheaper plan.
+ * an INTERSECT or EXCEPT, also plans the query with those as they are, and returns the cheaper
+ * plan.
  */
 static PlannedStmt *
 plan_union(COMPAT_PLANNER_PARAMS)
