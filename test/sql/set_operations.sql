@@ -66,6 +66,7 @@ SET max_parallel_workers_per_gather = 4;
 SELECT pg_temp.same_as_core(format('SELECT k, s FROM setop_many %s SELECT k * 2, ''text '' || k * 2 FROM setop_many', op))
 	FROM unnest(ARRAY['INTERSECT', 'INTERSECT ALL', 'EXCEPT', 'EXCEPT ALL']) op;
 RESET work_mem;
+SET gpuagg.engine = 'cpu';
 EXPLAIN (COSTS OFF) SELECT v FROM setop_many INTERSECT SELECT v FROM setop_a;
 RESET max_parallel_workers_per_gather;
 SET max_parallel_workers_per_gather = 0;
@@ -73,6 +74,7 @@ SET max_parallel_workers_per_gather = 0;
 -- plans; the planner expects one row of each group
 EXPLAIN (VERBOSE, COSTS OFF) SELECT k, v FROM setop_a EXCEPT SELECT k, v FROM setop_b;
 EXPLAIN (COSTS OFF) SELECT k, v FROM setop_a INTERSECT ALL SELECT k, v FROM setop_b ORDER BY 2, 1 LIMIT 3;
+RESET gpuagg.engine;
 CREATE FUNCTION setop_plan(query text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;
