@@ -116,7 +116,7 @@ SELECT count(*), sum(c) FROM (SELECT k, count(*) AS c FROM nested GROUP BY k OFF
 
 -- functions of users, volatile functions and subplans are called as core calls them
 CREATE FUNCTION nested_noise(x int8) RETURNS int8 LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE NOTICE 'called with %', x; RETURN x; END $$;
-SELECT sum(e), max(e + 1) FROM (SELECT v, nested_noise(count(*)) AS e FROM nested GROUP BY v ORDER BY v) x;
+SELECT sum(e), max(e + 1) FROM (SELECT v, nested_noise(count(*)) AS e FROM nested WHERE v = 3 GROUP BY v) x;
 CREATE SEQUENCE nested_numbers;
 SELECT count(*), max(e) FROM (SELECT k, nextval('nested_numbers') AS e FROM nested GROUP BY k) x;
 SELECT last_value FROM nested_numbers;
