@@ -568,7 +568,7 @@ sub source
 			columns => \@narrow, orderly => 1 },
 		{ sql => "(SELECT $narrow FROM t UNION ALL " . arm(pick('p', 'p', 't'), @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
 		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ' UNION ALL ' . arm('t', @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
-		groups_of(@tc), groups_of(@tc),
+		groups_of(@tc), $Tables::pages ? () : groups_of(@tc),
 		{ sql => 'v', columns => \@narrow, view => "v$barrier AS SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1, is => 'views' });
 	return pick(@both, { sql => 'i', columns => \@tc }, { sql => 'ONLY i', columns => \@tc }) if $Tables::pages;
 	return pick(
