@@ -78,8 +78,9 @@ struct Feed
  * Opens the feed over a child plan, in the current memory context.  The plan's input i
  * (ColumnSpec.input) is column resnos[i] of the child.  If that is 0, it is constants[i], which is
  * evaluated in econtext before the first row.
- * pages: tables are read by their pages and from the column cache, without the executor, which
- * feed_pages_unsupported_reason() must allow; false: rows come from ExecProcNode(child).
+ * pages: tables are read by their pages and from the column cache, and groups of other scans as
+ * arrays, without the executor, which feed_pages_unsupported_reason() must allow; false: rows come
+ * from ExecProcNode(child).
  * volatile_query: the query calls a volatile function somewhere, maybe in a subplan.
  */
 extern Feed *feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec,
@@ -87,11 +88,41 @@ extern Feed *feed_open(PlanState *child, bool pages, bool volatile_query, const 
 					   int batch_rows);
 /* Returns why the tables of a child plan cannot be read by their pages; NULL if they can. */
 extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile_query);
+/* Returns whether the rows of a child plan are groups of another scan, if pages can be read. */
+extern bool feed_reads_groups(PlanState *child);
 /*
  * Prints the "Feed" lines of EXPLAIN, for a feed that need not be open.  pages: as in feed_open();
  * stats: sum over all participants; NULL if nothing has been read.
  */
 extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
+
+/*
+ * Groups of a custom scan, which are rows of the feed above it.  Row i is at which[i] in the
+ * arrays: its column c is values[which[i] * ncols + c].  Columns are those of the scan's tuples,
+ * before its projection.  All is valid until the next call for the same scan.
+ */
+#define GROUP_ROWS 256
+
+typedef struct GroupRows
+{
+	int n; /* 0: there are no more */
+	int ncols;
+	const Datum *values;
+	const bool *nulls;
+	uint16 which[GROUP_ROWS];
+} GroupRows;
+
+/* What the owner of such scans lets feeds do with them. */
+typedef struct GroupScanOps
+{
+	/* Returns whether a node is such a scan. */
+	bool (*is_scan)(PlanState *node);
+	/* Returns the next groups that pass HAVING, in place of ExecProcNode(). */
+	void (*next)(PlanState *node, GroupRows *rows);
+} GroupScanOps;
+
+/* Feeds read groups by these functions from now on.  The struct must stay in place. */
+extern void feed_set_group_scans(const GroupScanOps *ops);
 
 /*
  * What participants of a parallel plan share about the feed, in shared memory.  The leader

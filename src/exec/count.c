@@ -37,7 +37,9 @@ count_scan(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 	char *strategy = bare_strategy(stats->strategy);
 	StatsKey key = {.event = STATS_TAKEN,
 					.engine = ops->name,
-					.feed = tuples ? "tuples" : "heap",
+					.feed = tuples                      ? "tuples" :
+						feed_reads_groups(state->child) ? "groups" :
+														  "heap",
 					.strategy = strategy};
 
 	/* the engine that ran it, the strategy and the number of rows may depend on hidden rows */

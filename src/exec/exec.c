@@ -16,6 +16,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "common/compat.h"
@@ -35,6 +36,8 @@ static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static void end_scan(CustomScanState *node);
 static void rescan_scan(CustomScanState *node);
+
+static const GroupScanOps group_scan_ops;
 
 static const CustomScanMethods scan_methods = {
 	.CustomName = "GpuAgg",
@@ -59,6 +62,7 @@ void
 exec_register(void)
 {
 	RegisterCustomScanMethods(&scan_methods);
+	feed_set_group_scans(&group_scan_ops);
 }
 
 /* CreateCustomScanState: returns a new state. */
@@ -570,38 +574,148 @@ read_kept(GpuAggState *state, TupleTableSlot *slot, bool *passed)
 	return true;
 }
 
-/* ExecCustomScan: returns the next tuple, or NULL at the end. */
-static TupleTableSlot *
-exec_scan(CustomScanState *node)
+/* Ensures that there are chosen groups that were not returned yet; false at the end. */
+static bool
+have_groups(GpuAggState *state)
 {
-	GpuAggState *state = (GpuAggState *) node;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	while (state->run.next_group >= state->run.nchosen)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if ((state->kept && kept_is_complete(state->kept)) || !fetch_groups(state))
+		{
+			if (state->kept)
+				kept_complete(state->kept);
+			return false;
+		}
+	}
+	return true;
+}
 
+/* Stores the next group that passes the quals in the slot; returns false at the end. */
+static bool
+next_tuple(GpuAggState *state, TupleTableSlot *slot)
+{
 	for (;;)
 	{
 		bool passed;
 
 		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(econtext);
+		ResetExprContext(state->css.ss.ps.ps_ExprContext);
 		if (!read_kept(state, slot, &passed))
 		{
-			if (state->run.next_group >= state->run.nchosen)
-			{
-				if ((state->kept && kept_is_complete(state->kept)) || !fetch_groups(state))
-				{
-					if (state->kept)
-						kept_complete(state->kept);
-					return NULL;
-				}
-				continue;
-			}
+			if (!have_groups(state))
+				return false;
 			passed = make_tuple(state, slot);
 		}
 		if (passed)
-			return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : slot;
+			return true;
 	}
 }
+
+/* ExecCustomScan: returns the next tuple, or NULL at the end. */
+static TupleTableSlot *
+exec_scan(CustomScanState *node)
+{
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+
+	if (!next_tuple((GpuAggState *) node, slot))
+		return NULL;
+	return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : slot;
+}
+
+/* ---- groups as rows of another scan's feed ------------------------------- */
+
+/* GroupScanOps.is_scan */
+static bool
+is_group_scan(PlanState *node)
+{
+	return IsA(node, CustomScanState) && ((CustomScanState *) node)->methods == &exec_methods;
+}
+
+/*
+ * Returns the next tuple as one row.  By-reference values are copied, as the expression context
+ * that may own them is reset when the row is used.
+ */
+static void
+next_row(GpuAggState *state, GroupRows *rows)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	TupleDesc desc = slot->tts_tupleDescriptor;
+	MemoryContext old;
+
+	rows->n = next_tuple(state, slot);
+	if (rows->n == 0)
+		return;
+	if (state->row_cxt == NULL)
+		state->row_cxt = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "gpuagg row",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContextReset(state->row_cxt);
+	old = MemoryContextSwitchTo(state->row_cxt);
+	rows->ncols = desc->natts;
+	rows->values = palloc(sizeof(Datum) * (desc->natts + 1));
+	rows->nulls = palloc(sizeof(bool) * (desc->natts + 1));
+	memcpy((bool *) rows->nulls, slot->tts_isnull, sizeof(bool) * desc->natts);
+	for (int c = 0; c < desc->natts; c++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, c);
+
+		((Datum *) rows->values)[c] = slot->tts_isnull[c] ?
+			(Datum) 0 :
+			datumCopy(slot->tts_values[c], att->attbyval, att->attlen);
+	}
+	rows->which[0] = 0;
+	MemoryContextSwitchTo(old);
+}
+
+/* GroupScanOps.next */
+static void
+next_rows(PlanState *node, GroupRows *rows)
+{
+	GpuAggState *state = (GpuAggState *) node;
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	rows->n = 0;
+	if (state->kept && kept_is_active(state->kept))
+	{
+		next_row(state, rows);
+		return;
+	}
+	while (rows->n == 0 && have_groups(state))
+	{
+		int n = tuples_compute(state->tuples, state->run.next_group, &rows->values, &rows->nulls);
+		bool all =
+			filters_groups(state) ? group_filter_is_exact(state->filter) : node->qual == NULL;
+
+		if (n == 0)
+		{
+			next_row(state, rows);
+			return;
+		}
+		rows->ncols = slot->tts_tupleDescriptor->natts;
+		for (int i = 0; i < n; i++)
+		{
+			rows->which[rows->n] = i;
+			if (all)
+			{
+				rows->n++;
+				continue;
+			}
+			CHECK_FOR_INTERRUPTS();
+			ResetExprContext(node->ps_ExprContext);
+			rows->n += make_tuple(state, slot);
+		}
+		if (all)
+		{
+			state->run.next_group += n;
+			state->run.ntuples += n;
+		}
+	}
+}
+
+static const GroupScanOps group_scan_ops = {
+	.is_scan = is_group_scan,
+	.next = next_rows,
+};
 
 /* ---- rescan and end ---------------------------------------------------- */
 

@@ -70,6 +70,7 @@ typedef struct GpuAggState
 	ExprState **directs;       /* [agg] direct argument of an ordered-set aggregate, or NULL */
 	ExprSubplans subplans;     /* subplans in the child's expressions, for all rescans */
 	Bitmapset *expr_params;    /* parameters in custom_exprs */
+	MemoryContext row_cxt;     /* a row for the feed of another scan, or NULL */
 	struct Kept *kept;         /* groups for rescans; NULL: never kept */
 
 	/* Opened for the first tuple, in cxt; NULL before. */

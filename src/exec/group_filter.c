@@ -99,6 +99,7 @@ struct GroupFilter
 
 	int nchosen_max; /* capacity of `chosen` */
 	int *chosen;
+	bool exact; /* the groups that were chosen last all pass the quals, and no limit drops them */
 };
 
 /* ---- HAVING --------------------------------------------------------------- */
@@ -627,6 +628,7 @@ group_filter_choose(GroupFilter *filter, const GroupBatch *groups, const int **c
 	}
 	*failed = 0;
 	limited = filter->limit >= 0;
+	filter->exact = !limited;
 	for (int g = 0; g < groups->ngroups; g++)
 	{
 		bool certain = !filter->quals_left;
@@ -643,10 +645,17 @@ group_filter_choose(GroupFilter *filter, const GroupBatch *groups, const int **c
 			if (certain)
 				enter_heap(filter);
 		}
+		filter->exact &= certain;
 		filter->chosen[n++] = g;
 	}
 	*chosen = filter->chosen;
 	return n;
+}
+
+bool
+group_filter_is_exact(const GroupFilter *filter)
+{
+	return filter->exact;
 }
 
 bool

@@ -40,6 +40,12 @@ extern void group_filter_reset(GroupFilter *filter);
 extern int group_filter_choose(GroupFilter *filter, const GroupBatch *groups, const int **chosen,
 							   int *failed);
 
+/*
+ * Returns whether all groups that were chosen last pass the quals and may be returned, without
+ * further checks.
+ */
+extern bool group_filter_is_exact(const GroupFilter *filter);
+
 /* Returns whether a chosen group may be returned, now that its tuple has passed the quals. */
 extern bool group_filter_confirm(GroupFilter *filter, const GroupBatch *groups, int g);
 

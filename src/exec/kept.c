@@ -81,6 +81,12 @@ kept_create(GpuAggState *state)
 }
 
 bool
+kept_is_active(const Kept *kept)
+{
+	return kept->keeping || kept->store != NULL;
+}
+
+bool
 kept_before_quals(const Kept *kept)
 {
 	return kept != NULL && kept->keeping && kept->unfiltered;

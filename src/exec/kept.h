@@ -23,6 +23,9 @@ extern bool kept_before_quals(const Kept *kept);
 /* True if this scan keeps only groups that pass the quals. */
 extern bool kept_behind_quals(const Kept *kept);
 
+/* True if tuples are kept, or were kept and are to be returned. */
+extern bool kept_is_active(const Kept *kept);
+
 /*
  * Stores the next group of an earlier scan in the slot.  Returns false if there is none: the scan
  * then continues where the earlier one stopped.

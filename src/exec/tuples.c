@@ -148,6 +148,20 @@ compute_ahead(Tuples *tuples, int i)
 	MemoryContextSwitchTo(old);
 }
 
+int
+tuples_compute(Tuples *tuples, int i, const Datum **values, const bool **nulls)
+{
+	size_t at;
+
+	StaticAssertStmt(MOST_GROUPS <= GROUP_ROWS, "groups computed ahead fit into GroupRows");
+	if (i >= tuples->first + tuples->n || i < tuples->first)
+		compute_ahead(tuples, i);
+	at = (size_t) (i - tuples->first) * tuples->ncols;
+	*values = tuples->values + at;
+	*nulls = tuples->nulls + at;
+	return tuples->nlater > 0 ? 0 : tuples->n - (i - tuples->first);
+}
+
 void
 tuples_store(Tuples *tuples, TupleTableSlot *slot, int i)
 {

@@ -75,9 +75,14 @@ open_table(HeapFeed *feed, PlanState *node, int which)
 	MemoryContext cxt =
 		keep ? feed->cxt : AllocSetContextCreate(feed->cxt, "gpuagg table", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	HeapTable *table = must_be_executed(feed, node) ? palloc0(sizeof(HeapTable)) :
-													  heap_table_create(feed, (ScanState *) node);
+	HeapTable *table;
 
+	if (must_be_executed(feed, node))
+		table = palloc0(sizeof(HeapTable));
+	else if (heap_groups_scan(node))
+		table = heap_table_create_groups(feed, node);
+	else
+		table = heap_table_create(feed, (ScanState *) node);
 	table->node = node;
 	table->which = which;
 	table->cxt = keep ? NULL : cxt;

@@ -4,8 +4,9 @@
  *
  * The child plan is one scan of a heap table, perhaps below a LIMIT, or an Append, perhaps below a
  * projection.  Its subplans are read one after the other.  The rows of a subplan come from one of
- * three sources (HeapSource): the pages of its table, the column cache, or the executor.  A child
- * plan of any other kind is one subplan, whose rows come from the executor.
+ * four sources (HeapSource): the pages of its table, the column cache, the groups of another custom
+ * scan, or the executor.  A child plan of any other kind is one subplan, whose rows come from the
+ * executor.
  *
  * The files, from bottom to top:
  *	  heap_bitmap.c, heap_index.c	blocks and tuples that bitmap and index scans select
@@ -20,7 +21,8 @@
  *	  heap_output.c		writes rows into the batch
  *	  heap_table.c		compiles the quals and outputs of one table
  *	  heap_rows.c		runs quals and outputs for the rows of a page
- *	  heap_source.c		the three sources
+ *	  heap_groups.c		groups of another custom scan as rows
+ *	  heap_source.c		the four sources
  *	  heap_resident.c	offers cached rows to an engine that has copies of them
  *	  heap_explain.c	what EXPLAIN shows
  *	  heap.c			the feed: its phases, its subplans, its batches
@@ -82,6 +84,7 @@ typedef enum HeapSource
 {
 	HEAP_PAGES,   /* the pages of its table (heap_page.h) */
 	HEAP_CACHE,   /* the column cache, and pages for blocks that it does not have (heap_cached.h) */
+	HEAP_GROUPS,  /* another custom scan, which returns its groups as arrays (heap_groups.c) */
 	HEAP_EXECUTOR /* ExecProcNode: the plan is not readable by pages, or an index scan goes on */
 } HeapSource;
 
@@ -94,10 +97,14 @@ typedef struct HeapTable
 	PlanState *node; /* the subplan */
 	int which;       /* its index in HeapFeed.subplans */
 	HeapSource source;
-	bool executor_ended; /* HEAP_EXECUTOR: the node has returned its last row */
-	MemoryContext cxt;   /* owns all of this; NULL: the feed's context does */
+	bool executor_ended;       /* HEAP_EXECUTOR: the node has returned its last row */
+	struct HeapGroups *groups; /* HEAP_GROUPS; else NULL */
+	MemoryContext cxt;         /* owns all of this; NULL: the feed's context does */
 
-	/* The fields below describe a scan; scan is NULL for a subplan that is always executed. */
+	/*
+	 * The fields below describe a scan; scan is NULL for a subplan that is always executed, and for
+	 * HEAP_GROUPS, which has set, quals, outputs and checks.
+	 */
 	HeapScan *scan;
 	ExprSet *set;
 	int nquals;
@@ -225,10 +232,33 @@ heap_below_limit(PlanState *child)
 /* Returns the Append that is the child or below its projection; NULL if there is none. */
 extern AppendState *heap_find_append(PlanState *child);
 
+/* ---- heap_groups.c ----------------------------------------------------------------- */
+
+typedef struct HeapGroups HeapGroups;
+
+/* Returns the custom scan whose groups are the rows of the node; NULL for other nodes. */
+extern PlanState *heap_groups_scan(PlanState *node);
+/* Returns why the groups cannot be read as arrays, if there is such a scan; NULL if they can. */
+extern const char *heap_groups_unsupported_reason(PlanState *node, bool volatile_query);
+/*
+ * Begin and end to compile quals and outputs of a node over groups, in the current memory context;
+ * heap_table.c adds the outputs in between.
+ */
+extern HeapTable *heap_groups_begin_table(HeapFeed *feed, PlanState *node);
+extern void heap_groups_end_table(HeapFeed *feed, HeapTable *table);
+/* Returns the target entries of the node as expressions over the columns of the groups. */
+extern List *heap_groups_targets(const HeapTable *table);
+/* Replaces the rows at hand by the next groups; false at the end. */
+extern bool heap_groups_next(HeapFeed *feed, HeapTable *table);
+/* Adds up to `room` rows to the batch: those that pass the quals.  Others stay at hand. */
+extern void heap_groups_add(HeapFeed *feed, HeapTable *table, int room);
+
 /* ---- heap_table.c ------------------------------------------------------------------ */
 
 /* Compiles quals and outputs of a scan node, in the current memory context. */
 extern HeapTable *heap_table_create(HeapFeed *feed, ScanState *node);
+/* Compiles quals and outputs of a node over groups. */
+extern HeapTable *heap_table_create_groups(HeapFeed *feed, PlanState *node);
 
 /* ---- heap_output.c ----------------------------------------------------------------- */
 
@@ -300,6 +330,15 @@ extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);
  * batch has no room stay at hand.
  */
 extern void heap_add_rows(HeapFeed *feed, HeapTable *table, int room);
+/*
+ * Sets sel to the indexes of the rows that pass a qual whose stage has run; returns their
+ * number.
+ */
+extern int heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
+/*
+ * Makes the vectors of in-place outputs write to the batch's arrays, from its next free row on.
+ */
+extern void heap_point_outputs(HeapFeed *feed, HeapTable *table);
 
 /* ---- heap_source.c ----------------------------------------------------------------- */
 

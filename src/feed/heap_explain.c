@@ -32,11 +32,36 @@ explain_proofs(const FeedStats *stats, ExplainState *es)
 	}
 }
 
+/* Appends how the subplans of an Append are read. */
+static void
+describe_subplans(AppendState *append, StringInfo buf)
+{
+	int nexecuted = 0;
+	int ngroups = 0;
+	int nheap;
+
+	for (int i = 0; i < append->as_nplans; i++)
+	{
+		PlanState *node = append->appendplans[i];
+
+		if (heap_subplan_unsupported_reason(node, false) != NULL)
+			nexecuted++;
+		else if (heap_groups_scan(node) != NULL)
+			ngroups++;
+	}
+	nheap = append->as_nplans - nexecuted - ngroups;
+	if (nheap > 0 || ngroups == 0)
+		appendStringInfo(buf, "heap pages of %d tables", nheap);
+	if (ngroups > 0)
+		appendStringInfo(buf, "%sgroups of %d subplans", nheap > 0 ? ", " : "", ngroups);
+	if (nexecuted > 0)
+		appendStringInfo(buf, ", tuples of %d subplans", nexecuted);
+}
+
 void
 feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es)
 {
 	AppendState *append = heap_find_append(child);
-	int nexecuted = 0;
 	StringInfoData buf;
 
 	if (!pages)
@@ -45,6 +70,11 @@ feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState
 		return;
 	}
 	child = heap_below_limit(child);
+	if (heap_groups_scan(child))
+	{
+		ExplainPropertyText("Feed", "groups of the child plan (columns)", es);
+		return;
+	}
 	initStringInfo(&buf);
 	if (stats && stats->resident > 0)
 	{
@@ -58,18 +88,11 @@ feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState
 	if (stats && stats->blocks > 0 && (stats->cached > stats->resident || stats->resident == 0))
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->cached - stats->resident, stats->blocks);
-	appendStringInfoString(&buf, "heap pages of ");
 	if (append)
-	{
-		for (int i = 0; i < append->as_nplans; i++)
-			nexecuted += heap_subplan_unsupported_reason(append->appendplans[i], false) != NULL;
-		appendStringInfo(&buf, "%d tables", append->as_nplans - nexecuted);
-		if (nexecuted > 0)
-			appendStringInfo(&buf, ", tuples of %d subplans", nexecuted);
-	}
+		describe_subplans(append, &buf);
 	else
-		appendStringInfoString(&buf,
-							   RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
+		appendStringInfo(&buf, "heap pages of %s",
+						 RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
 	ExplainPropertyText("Feed", buf.data, es);
 	if (stats && stats->blocks > 0)
 		explain_proofs(stats, es);
@@ -94,7 +117,7 @@ explain_row_by_row(HeapFeed *feed, ExplainState *es)
 	List *list = NIL;
 
 	for (int p = 0; p < ntables && table == NULL; p++)
-		if (feed->subplans[p].table && feed->subplans[p].table->set)
+		if (feed->subplans[p].table && feed->subplans[p].table->scan)
 			table = feed->subplans[p].table;
 	if (table == NULL)
 		return;

@@ -13,12 +13,8 @@
 
 #include "feed/heap.h"
 
-/*
- * Sets sel to the indexes of the rows that pass a qual whose stage has run; returns their
- * number.
- */
-static int
-select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
+int
+heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
 	HeapRows *rows = &feed->rows;
 	Vec *vec = table->quals[q]->vec;
@@ -66,7 +62,7 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 	if (n < 0)
 	{
 		expr_run(table->set, q, rows->n);
-		n = select_rows(feed, table, q, sel);
+		n = heap_select_rows(feed, table, q, sel);
 	}
 	if (n == rows->n)
 		return;
@@ -75,11 +71,8 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 		expr_compact(table->set, q, sel, n);
 }
 
-/*
- * Makes the vectors of in-place outputs write to the batch's arrays, from its next free row on.
- */
-static void
-point_outputs_to_batch(HeapFeed *feed, HeapTable *table)
+void
+heap_point_outputs(HeapFeed *feed, HeapTable *table)
 {
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
@@ -119,7 +112,7 @@ run_stages(HeapFeed *feed, HeapTable *table)
 		bool implied = is_qual && qual_is_implied(feed, table, s);
 
 		if (s == table->nquals)
-			point_outputs_to_batch(feed, table);
+			heap_point_outputs(feed, table);
 		if (page->cached)
 			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1,
 							 is_qual && !implied, table->set->page_cxt);

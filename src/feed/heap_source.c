@@ -1,9 +1,9 @@
 /*
  * heap_source.c
- *	  The sources of a subplan's rows: heap pages, the column cache, the executor.
+ *	  The sources of a subplan's rows: heap pages, the column cache, groups, the executor.
  *
- * Rows of pages and of the cache are at hand as HeapFeed.page.  Rows of the executor are never at
- * hand: each is fetched when there is room for it.
+ * Rows of pages, of the cache and groups are at hand as HeapFeed.page.  Rows of the executor are
+ * never at hand: each is fetched when there is room for it.
  */
 #include "postgres.h"
 
@@ -55,6 +55,8 @@ heap_source_begin(HeapFeed *feed, HeapTable *table)
 	if (scan == NULL)
 	{
 		begin_executor(table);
+		if (table->groups)
+			table->source = HEAP_GROUPS;
 		progress_table(scanned_table(table->node), 0);
 		return;
 	}
@@ -102,6 +104,8 @@ heap_source_next(HeapFeed *feed)
 				return false;
 			begin_executor(table);
 			return true;
+		case HEAP_GROUPS:
+			return heap_groups_next(feed, table);
 		case HEAP_EXECUTOR:
 			break;
 	}
@@ -168,7 +172,10 @@ add_page(HeapFeed *feed, HeapTable *table)
 
 	if (instrument)
 		InstrStartNode(instrument);
-	heap_add_rows(feed, table, batch->capacity - before);
+	if (table->groups)
+		heap_groups_add(feed, table, batch->capacity - before);
+	else
+		heap_add_rows(feed, table, batch->capacity - before);
 	if (instrument)
 		InstrStopNode(instrument, batch->nrows - before);
 }
@@ -209,6 +216,8 @@ heap_source_unoffered_reason(const HeapFeed *feed)
 {
 	switch (feed->table->source)
 	{
+		case HEAP_GROUPS:
+			return "the rows are groups of another scan";
 		case HEAP_EXECUTOR:
 			return "the rows come from a subplan that is executed";
 		case HEAP_PAGES:

@@ -54,11 +54,18 @@ resolve_outer(Node *node, void *context)
 	return expression_tree_mutator(node, resolve_outer, context);
 }
 
+/* Returns the target entries of the subplan. */
+static List *
+table_targets(const HeapTable *table)
+{
+	return table->groups ? heap_groups_targets(table) : table->scan->node->ps.plan->targetlist;
+}
+
 /* Returns column resno of the feed's child as an expression over the table's columns. */
 static Expr *
 output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 {
-	List *targetlist = table->scan->node->ps.plan->targetlist;
+	List *targetlist = table_targets(table);
 	Expr *expr;
 
 	if (feed->result == NULL)
@@ -104,7 +111,7 @@ add_checks(HeapFeed *feed, HeapTable *table)
 		if (feed->outputs[c].constant == NULL)
 			shown = bms_add_member(shown, feed->outputs[c].resno);
 	if (feed->append)
-		foreach (lc, table->scan->node->ps.plan->targetlist)
+		foreach (lc, table_targets(table))
 			if (feed->result || !bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
 				add_check(table, lfirst_node(TargetEntry, lc)->expr);
 	if (feed->append == NULL || feed->result)
@@ -158,7 +165,7 @@ add_outputs(HeapFeed *feed, HeapTable *table)
 			if (feed->outputs[c].constant)
 				continue;
 			expr = strip_relabels(output_expr(feed, table, feed->outputs[c].resno));
-			if (last == (!IsA(expr, Var) && heap_memo_serves(table, expr)))
+			if (last == (!IsA(expr, Var) && table->scan && heap_memo_serves(table, expr)))
 				table->outputs[c].root =
 					output_root(feed, table, &feed->outputs[c], table->nquals + last);
 			if (table->outputs[c].root && wants_codes(&feed->outputs[c], table->outputs[c].root))
@@ -317,5 +324,18 @@ heap_table_create(HeapFeed *feed, ScanState *node)
 	join_outputs(feed, table);
 	init_columns(feed, table);
 	init_cached(feed, table);
+	return table;
+}
+
+HeapTable *
+heap_table_create_groups(HeapFeed *feed, PlanState *node)
+{
+	HeapTable *table = heap_groups_begin_table(feed, node);
+
+	add_checks(feed, table);
+	add_outputs(feed, table);
+	redirect_outputs(feed, table);
+	join_outputs(feed, table);
+	heap_groups_end_table(feed, table);
 	return table;
 }

@@ -75,6 +75,8 @@ heap_subplan_unsupported_reason(PlanState *node, bool volatile_query)
 {
 	const char *why;
 
+	if (heap_groups_scan(node))
+		return heap_groups_unsupported_reason(node, volatile_query);
 	if (!IsA(node, SeqScanState) && !IsA(node, BitmapHeapScanState) && !IsA(node, IndexScanState))
 		return "the input is not a sequential, bitmap or index scan";
 	if (((ScanState *) node)->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
@@ -169,6 +171,12 @@ limit_unsupported_reason(LimitState *node)
 		any_can_fail(scan->plan->targetlist, node->ps.state->es_param_list_info))
 		return "an expression below a LIMIT may raise an error";
 	return NULL;
+}
+
+bool
+feed_reads_groups(PlanState *child)
+{
+	return heap_groups_scan(child) != NULL;
 }
 
 const char *

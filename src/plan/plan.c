@@ -30,6 +30,7 @@
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/reasons.h"
+#include "plan/set_operations.h"
 #include "plan/supported.h"
 #include "plan/top_rows.h"
 #include "settings.h"
@@ -311,6 +312,8 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 		add_distinct_paths(root, input_rel, output_rel);
 	else if (stage == UPPERREL_SETOP)
 		union_note_other(root, output_rel);
+	else if (stage == UPPERREL_FINAL)
+		intersect_correct_rows(root, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
 		reasons_reject(root, plan_is_required(), why);
 	else if (stage == UPPERREL_WINDOW)

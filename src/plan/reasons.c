@@ -48,6 +48,11 @@ static List *candidates = NIL;
 /* The largest input of a custom scan that was chosen for it; -1: none. */
 static double chosen_rows = -1;
 
+/* True while a plan is made that is only compared with another one: no reason is recorded. */
+static bool paused = false;
+/* The plan that was made last, outside of pauses, has a custom scan. */
+static bool last_is_ours = false;
+
 /* Tables that are named in the description of a subquery. */
 #define SUBQUERY_NAMES 3
 
@@ -83,6 +88,8 @@ record_reason(int64 query_id, const char *why, const char *subquery)
 	StatsCount count = {.calls = 1, .query_id = query_id};
 	const char *text = psprintf("%s%s", why, subquery);
 
+	if (paused)
+		return;
 	if (reasons && strstr(reasons->data, text) == NULL)
 		appendStringInfo(reasons, "%s%s", reasons->len > 0 ? "; " : "", text);
 	stats_add(&key, &count);
@@ -161,6 +168,22 @@ record_candidates(int64 query_id)
 	}
 }
 
+bool
+reasons_pause(bool pause)
+{
+	bool before = paused;
+
+	paused = pause;
+	return before;
+}
+
+void
+reasons_note_cheaper(int64 query_id)
+{
+	if (last_is_ours)
+		record_reason(query_id, "another plan is estimated to be cheaper", "");
+}
+
 /*
  * The planner hook: plans the query, and records its candidates that were not chosen.  Is called
  * recursively if planning a query evaluates a function that plans another one.
@@ -186,6 +209,8 @@ plan_and_record(COMPAT_PLANNER_PARAMS)
 		 */
 		if (!citus_distributes())
 			record_candidates((int64) result->queryId);
+		if (!paused)
+			last_is_ours = chosen_rows >= 0;
 	}
 	PG_FINALLY();
 	{

@@ -22,6 +22,18 @@ extern void reasons_add_candidate(PlannerInfo *root, const RelOptInfo *rel, doub
 /* Records that one of these paths has been chosen. */
 extern void reasons_note_chosen(const RelOptInfo *rel);
 
+/*
+ * With true, no reason is recorded from now on, because a plan is made that is only compared with
+ * another one.  Returns the value that was set before.
+ */
+extern bool reasons_pause(bool pause);
+
+/*
+ * Records that the plan that was made last before the pause, if it had a custom scan, was more
+ * expensive than the one that was compared.
+ */
+extern void reasons_note_cheaper(int64 query_id);
+
 /* Installs the hooks of the planner and of EXPLAIN. */
 extern void reasons_install_hooks(void);
 

@@ -1,6 +1,6 @@
 /*
  * union.c
- *	  Rewrites UNION as SELECT DISTINCT over UNION ALL.
+ *	  Rewrites set operations before they are planned: UNION as SELECT DISTINCT over UNION ALL.
  *
  * The planner has no hook for the DISTINCT of a UNION: it groups by columns that belong to no
  * table. With gpuagg.replace_builtin, such a query is rewritten before it is planned:
@@ -15,6 +15,10 @@
  * ALL, and this extension adds its paths.  A UNION below another set operation, as in A UNION ALL
  * (B UNION C), first becomes a subquery of that kind.  The UNION of WITH RECURSIVE is left alone,
  * because its inputs are not complete.
+ *
+ * INTERSECT and EXCEPT are rewritten by intersect.c.  A query that has one is planned twice, with
+ * and without, and the cheaper plan is taken: core's operation may need less memory, or profit from
+ * sorted inputs.
  */
 #include "postgres.h"
 
@@ -28,6 +32,7 @@
 #include "plan/citus.h"
 #include "plan/group_query.h"
 #include "plan/reasons.h"
+#include "plan/set_operations.h"
 #include "plan/supported.h"
 #include "settings.h"
 
@@ -36,6 +41,19 @@
  * time for the UNION ALL grows with the cube of their number: it is more than a second for 1,000.
  */
 #define MAX_ARMS 300
+
+/*
+ * Maximum number of INTERSECTs and EXCEPTs of a query that are rewritten: each becomes a subquery,
+ * which the planner copies at each level.
+ */
+#define MAX_COMPARISONS 32
+
+/* What is rewritten. */
+typedef struct RewriteContext
+{
+	bool comparisons;       /* INTERSECT and EXCEPT, too */
+	bool found_comparisons; /* result: there were some */
+} RewriteContext;
 
 static planner_hook_type prev_planner_hook;
 
@@ -67,113 +85,51 @@ keep_duplicates(Node *node, const SetOperationStmt *top)
 }
 
 /*
- * Returns the number of queries ("arms") in a tree of set operations.  Sets *compares if one of the
- * operations is INTERSECT or EXCEPT.
+ * Returns the number of queries ("arms") in a tree of set operations.  Adds the number of
+ * INTERSECTs and EXCEPTs to *comparisons.
  */
 static int
-count_arms(const Node *node, bool *compares)
+count_arms(const Node *node, int *comparisons)
 {
 	const SetOperationStmt *op = (const SetOperationStmt *) node;
 
 	if (!IsA(node, SetOperationStmt))
 		return 1;
 	check_stack_depth();
-	*compares |= op->op != SETOP_UNION;
-	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
+	*comparisons += op->op != SETOP_UNION;
+	return count_arms(op->larg, comparisons) + count_arms(op->rarg, comparisons);
 }
 
 void
 union_note_other(PlannerInfo *root, const RelOptInfo *rel)
 {
-	bool compares = false;
-	int arms = count_arms(root->parse->setOperations, &compares);
+	int comparisons = 0;
+	int arms = count_arms(root->parse->setOperations, &comparisons);
 
 	/* the hook is called for each operation; only the relation of the whole tree has all arms */
-	if (compares && is_enabled() && bms_num_members(rel->relids) == arms)
-		reasons_reject(root, false, "INTERSECT and EXCEPT are not supported");
+	if (comparisons > 0 && is_enabled() && bms_num_members(rel->relids) == arms)
+		reasons_reject(root, false, "this INTERSECT or EXCEPT is not supported");
 }
 
 /*
- * Returns target entries of the outer query for the columns of the inner one, with the references
- * that ORDER BY uses.
- */
-static List *
-outer_targetlist(const Query *inner)
-{
-	List *targets = NIL;
-	Index most = 0;
-	ListCell *lc;
-
-	foreach (lc, inner->targetList)
-		most = Max(most, lfirst_node(TargetEntry, lc)->ressortgroupref);
-	foreach (lc, inner->targetList)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		TargetEntry *target = makeTargetEntry((Expr *) makeVarFromTargetEntry(1, tle), tle->resno,
-											  tle->resname, false);
-
-		target->ressortgroupref = tle->ressortgroupref ? tle->ressortgroupref : ++most;
-		targets = lappend(targets, target);
-	}
-	return targets;
-}
-
-/* Returns the UNION's grouping clauses with references to these target entries. */
-static List *
-distinct_clause(const List *clauses, const List *targets)
-{
-	List *distinct = NIL;
-	ListCell *lc, *lc2;
-
-	forboth(lc, clauses, lc2, targets)
-	{
-		SortGroupClause *clause = copyObject(lfirst_node(SortGroupClause, lc));
-
-		clause->tleSortGroupRef = lfirst_node(TargetEntry, lc2)->ressortgroupref;
-		distinct = lappend(distinct, clause);
-	}
-	return distinct;
-}
-
-/* Returns a range table entry for a subquery. */
-static RangeTblEntry *
-subquery_entry(Query *subquery)
-{
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	List *names = NIL;
-	ListCell *lc;
-
-	foreach (lc, subquery->targetList)
-	{
-		const char *name = lfirst_node(TargetEntry, lc)->resname;
-
-		names = lappend(names, makeString(pstrdup(name ? name : "?column?")));
-	}
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = subquery;
-	rte->eref = makeAlias("union", names);
-	rte->inFromCl = true;
-	return rte;
-}
-
-/*
- * Returns whether a query is a UNION whose DISTINCT a custom scan could compute, and which may
- * become a subquery.
+ * Returns whether a query is a UNION, or with `comparisons` an INTERSECT or EXCEPT, whose rows a
+ * custom scan could group, and which may become a subquery.
  */
 static bool
-may_rewrite(const Query *query)
+may_rewrite(const Query *query, bool comparisons)
 {
 	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
-	bool compares = false;
+	int ncomparisons = 0;
 	List *eqops = NIL;
 	List *columns = NIL;
 	const char *why;
 	ListCell *lc, *lc2;
 
-	if (op == NULL || !IsA(op, SetOperationStmt) || op->op != SETOP_UNION || op->all ||
-		query->commandType != CMD_SELECT || query->hasModifyingCTE || query->rowMarks != NIL ||
+	if (op == NULL || !IsA(op, SetOperationStmt) ||
+		(op->op == SETOP_UNION ? op->all : !comparisons) || query->commandType != CMD_SELECT ||
+		query->hasModifyingCTE || query->rowMarks != NIL ||
 		list_length(op->groupClauses) != list_length(query->targetList) ||
-		op->groupClauses == NIL || count_arms((Node *) op, &compares) > MAX_ARMS)
+		op->groupClauses == NIL || count_arms((Node *) op, &ncomparisons) > MAX_ARMS)
 		return false;
 	/* LIMIT moves to the outer query, which does not have the query's WITH */
 	if (query->cteList != NIL &&
@@ -195,41 +151,19 @@ static void
 rewrite_union(Query *query)
 {
 	Query *inner = makeNode(Query);
-	Query *outer = makeNode(Query);
+	Query *outer;
 	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
 	List *clauses = op->groupClauses;
-	RangeTblRef *ref = makeNode(RangeTblRef);
 
 	*inner = *query;
-	outer->commandType = CMD_SELECT;
-	outer->querySource = query->querySource;
-	outer->queryId = query->queryId;
-	outer->canSetTag = query->canSetTag;
-	outer->hasSubLinks = query->hasSubLinks;
-	outer->hasRowSecurity = query->hasRowSecurity;
-	outer->stmt_location = query->stmt_location;
-	outer->stmt_len = query->stmt_len;
-	outer->sortClause = query->sortClause;
-	outer->limitOffset = query->limitOffset;
-	outer->limitCount = query->limitCount;
-	outer->limitOption = query->limitOption;
-	outer->targetList = outer_targetlist(inner);
-	outer->distinctClause = distinct_clause(clauses, outer->targetList);
-
-	inner->sortClause = NIL;
-	inner->limitOffset = inner->limitCount = NULL;
-	inner->limitOption = LIMIT_OPTION_COUNT;
-	inner->canSetTag = false;
+	outer = set_operation_outer(inner);
+	outer->distinctClause = set_operation_clauses(clauses, outer->targetList);
 	keep_duplicates((Node *) op, op);
-	IncrementVarSublevelsUp((Node *) inner, 1, 1);
-
-	ref->rtindex = 1;
-	outer->rtable = list_make1(subquery_entry(inner));
-	outer->jointree = makeFromExpr(list_make1(ref), NULL);
+	set_operation_nest(outer, inner);
 	*query = *outer;
 }
 
-/* ---- UNIONs below other set operations ------------------------------------ */
+/* ---- set operations below others ------------------------------------------ */
 
 /*
  * Appends copies of the queries of a tree of set operations to the range table *to, and makes the
@@ -300,77 +234,188 @@ query_of_tree(const Query *query, const SetOperationStmt *op)
 }
 
 /*
- * Replaces UNIONs at and below *node by subqueries with SELECT DISTINCT, except one that is the
- * query's whole tree.  A subquery takes the place of the UNION's first query in the range table:
- * references to that query's columns then mean the columns of the UNION.  merged: a UNION above
- * also removes these duplicates, so that a UNION here stays.
+ * Puts a subquery in the place of a tree of set operations, and returns the reference to it.  It
+ * takes the place of the tree's first query in the range table: references to that query's columns
+ * then mean the columns of the tree.
  */
-static void
-nest_unions(Query *query, Node **node, bool merged)
+static Node *
+replace_tree(Query *query, const Node *tree, Query *nested)
 {
-	SetOperationStmt *op = (SetOperationStmt *) *node;
+	RangeTblRef *ref = makeNode(RangeTblRef);
 
-	check_stack_depth();
-	if (!IsA(op, SetOperationStmt))
-		return;
-	if (op->op == SETOP_UNION && !op->all && !merged && *node != query->setOperations)
-	{
-		Query *nested = query_of_tree(query, op);
-
-		if (may_rewrite(nested))
-		{
-			RangeTblRef *ref = makeNode(RangeTblRef);
-
-			rewrite_union(nested);
-			ref->rtindex = first_arm((Node *) op);
-			lfirst(list_nth_cell(query->rtable, ref->rtindex - 1)) = subquery_entry(nested);
-			*node = (Node *) ref;
-			return;
-		}
-	}
-	merged = op->op == SETOP_UNION && (merged || !op->all);
-	nest_unions(query, &op->larg, merged);
-	nest_unions(query, &op->rarg, merged);
+	ref->rtindex = first_arm(tree);
+	lfirst(list_nth_cell(query->rtable, ref->rtindex - 1)) = set_operation_entry(nested);
+	return (Node *) ref;
 }
 
-static bool rewrite_walker(Node *node, void *context);
-
-/* Rewrites the UNIONs of a WITH query, but not the UNION of WITH RECURSIVE itself. */
-static bool
-rewrite_cte(CommonTableExpr *cte)
+/* Returns a side of a set operation as a reference to one query of the range table. */
+static Node *
+as_arm(Query *query, Node *side)
 {
-	if (cte->cterecursive && IsA(cte->ctequery, Query))
-		return query_tree_walker((Query *) cte->ctequery, rewrite_walker, NULL, 0);
-	return rewrite_walker(cte->ctequery, NULL);
+	return IsA(side, SetOperationStmt) ?
+		replace_tree(query, side, query_of_tree(query, (SetOperationStmt *) side)) :
+		side;
 }
 
-/* Walker that rewrites the UNIONs of all queries, subqueries first, in place. */
+/* Returns whether a query or a subquery has an INTERSECT or EXCEPT. */
 static bool
-rewrite_walker(Node *node, void *context)
+comparison_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	check_stack_depth();
+	if (IsA(node, SetOperationStmt) && ((SetOperationStmt *) node)->op != SETOP_UNION)
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, comparison_walker, context, 0);
+	return expression_tree_walker(node, comparison_walker, context);
+}
+
+static bool
+has_comparisons(Query *query)
+{
+	return comparison_walker((Node *) query, NULL);
+}
+
+/* Rewrites a set operation for which may_rewrite() is true, in place. */
+static void
+rewrite_operation(Query *query, RewriteContext *context)
+{
+	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
+
+	if (op->op == SETOP_UNION)
+	{
+		rewrite_union(query);
+		return;
+	}
+	/* each side becomes one query */
+	op->larg = as_arm(query, op->larg);
+	op->rarg = as_arm(query, op->rarg);
+	intersect_rewrite(query);
+	context->found_comparisons = true;
+}
+
+/*
+ * Replaces set operations below *node, and *node itself unless it is the query's whole tree, by
+ * subqueries that are rewritten.  merged: a UNION above also removes the duplicates of a UNION
+ * here, so that it stays.
+ */
+static void
+nest_operations(Query *query, Node **node, bool merged, RewriteContext *context)
+{
+	SetOperationStmt *op = (SetOperationStmt *) *node;
+	bool below;
+
+	check_stack_depth();
+	if (!IsA(op, SetOperationStmt))
+		return;
+	below = op->op == SETOP_UNION && (merged || !op->all);
+	nest_operations(query, &op->larg, below, context);
+	nest_operations(query, &op->rarg, below, context);
+	if (*node != query->setOperations && (op->op == SETOP_UNION ? !op->all && !merged : true))
+	{
+		Query *nested = query_of_tree(query, op);
+
+		if (may_rewrite(nested, context->comparisons))
+		{
+			rewrite_operation(nested, context);
+			*node = replace_tree(query, (Node *) op, nested);
+		}
+	}
+}
+
+static bool rewrite_walker(Node *node, void *context);
+
+/* Rewrites the set operations of a WITH query, but not the UNION of WITH RECURSIVE itself. */
+static bool
+rewrite_cte(CommonTableExpr *cte, RewriteContext *context)
+{
+	if (cte->cterecursive && IsA(cte->ctequery, Query))
+		return query_tree_walker((Query *) cte->ctequery, rewrite_walker, context, 0);
+	return rewrite_walker(cte->ctequery, context);
+}
+
+/* Walker that rewrites the set operations of all queries, subqueries first, in place. */
+static bool
+rewrite_walker(Node *node, void *arg)
+{
+	RewriteContext *context = arg;
+	Query *query = (Query *) node;
+
+	if (node == NULL)
+		return false;
+	check_stack_depth();
 	if (IsA(node, CommonTableExpr))
-		return rewrite_cte((CommonTableExpr *) node);
+		return rewrite_cte((CommonTableExpr *) node, context);
 	if (!IsA(node, Query))
-		return expression_tree_walker(node, rewrite_walker, context);
-	query_tree_walker((Query *) node, rewrite_walker, context, 0);
-	if (((Query *) node)->setOperations)
-		nest_unions((Query *) node, &((Query *) node)->setOperations, false);
-	if (may_rewrite((Query *) node))
-		rewrite_union((Query *) node);
+		return expression_tree_walker(node, rewrite_walker, arg);
+	query_tree_walker(query, rewrite_walker, arg, 0);
+	if (query->setOperations)
+	{
+		RewriteContext here = *context;
+		int comparisons = 0;
+
+		count_arms(query->setOperations, &comparisons);
+		here.comparisons &= comparisons <= MAX_COMPARISONS;
+		nest_operations(query, &query->setOperations, false, &here);
+		if (may_rewrite(query, here.comparisons))
+			rewrite_operation(query, &here);
+		context->found_comparisons |= here.found_comparisons;
+	}
 	return false;
 }
 
-/* The planner hook: rewrites the UNIONs of a query before it is planned. */
+/* Plans a query that is rewritten already. */
+static PlannedStmt *
+plan_query(COMPAT_PLANNER_PARAMS)
+{
+	return (prev_planner_hook ? prev_planner_hook : standard_planner)(COMPAT_PLANNER_ARGS);
+}
+
+/*
+ * The planner hook: rewrites the set operations of a query before it is planned.  If that changes
+ * an INTERSECT or EXCEPT, also plans the query with those as they are, and returns the cheaper
+ * plan.
+ */
 static PlannedStmt *
 plan_union(COMPAT_PLANNER_PARAMS)
 {
+	RewriteContext context = {.comparisons = true};
+	RewriteContext unions = {.comparisons = false};
+	PlannedStmt *result;
+	PlannedStmt *volatile other;
+	Query *original;
+	bool paused;
+
 	/* Citus distributes the UNIONs of its tables itself */
-	if (is_enabled() && !citus_distributes())
-		rewrite_walker((Node *) query, NULL);
-	return (prev_planner_hook ? prev_planner_hook : standard_planner)(COMPAT_PLANNER_ARGS);
+	if (!is_enabled() || citus_distributes())
+		return plan_query(COMPAT_PLANNER_ARGS);
+	if (!has_comparisons(query))
+	{
+		rewrite_walker((Node *) query, &unions);
+		return plan_query(COMPAT_PLANNER_ARGS);
+	}
+	original = copyObject(query);
+	rewrite_walker((Node *) query, &context);
+	result = plan_query(COMPAT_PLANNER_ARGS);
+	if (!context.found_comparisons || plan_is_required())
+		return result;
+	rewrite_walker((Node *) original, &unions);
+	query = original;
+	paused = reasons_pause(true);
+	PG_TRY();
+	{
+		other = plan_query(COMPAT_PLANNER_ARGS);
+	}
+	PG_FINALLY();
+	{
+		reasons_pause(paused);
+	}
+	PG_END_TRY();
+	if (result->planTree->total_cost <= other->planTree->total_cost)
+		return result;
+	reasons_note_cheaper((int64) result->queryId);
+	return other;
 }
 
 void

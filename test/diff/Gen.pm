@@ -519,6 +519,30 @@ sub arm
 	  . " FROM $from";
 }
 
+# Subqueries of t that group it: groups of groups, and set operations, whose sides are groups. Equal keys look alike, as any row's may be
+# shown.
+sub groups_of
+{
+	my (@columns) = @_;
+	my @ints = of_kind('int', @columns);
+	my @keys = (pick(@ints), pick(@ints));
+	my ($int, $condition) = (pick(@ints), condition(@columns));
+	my %count = (type => 'int8', info => $Types::types{int8});
+	my $list;
+
+	pop @keys if $keys[0]{name} eq $keys[1]{name} || chance(0.4);
+	$list = join(', ', map { $_->{name} } @keys);
+	my $groups = "(SELECT $list, agg:count(*)" . pick('', '', ' * 3') . " AS gn, agg:max($int->{name}) AS gx FROM t" . pick('', " WHERE $condition")
+	  . " GROUP BY $list" . pick('', '', ' HAVING agg:count(*) > 1', " HAVING agg:min($int->{name}) < 1000", ' OFFSET 0') . ') s';
+	my @of_groups = (@keys, { name => 'gn', %count }, { %$int, name => 'gx' });
+	return ({ sql => $groups, columns => \@of_groups, is => 'groups of groups' },
+		{ sql => "(SELECT gn, agg:count(*) AS gm, agg:min(gx) AS gx FROM $groups WHERE gn <> 2 GROUP BY gn) s", is => 'groups of groups',
+			columns => [ { name => 'gn', %count }, { name => 'gm', %count }, { %$int, name => 'gx' } ] },
+		{ sql => "(SELECT DISTINCT $list FROM t) s", columns => \@keys, is => 'groups of groups' },
+		{ sql => "(SELECT $list FROM t " . pick('INTERSECT', 'EXCEPT') . pick('', ' ALL') . " SELECT $list FROM " . pick('p', 't') . " WHERE $condition) s",
+			columns => \@keys, is => 'INTERSECT and EXCEPT' });
+}
+
 # Returns a FROM clause: { sql, columns, orderly: the order of rows does not depend on the plan, base: it is t itself, so it has "id",
 # key: a primary key on which the columns "of" depend, is: its feature in Tally }.
 sub source
@@ -544,6 +568,7 @@ sub source
 			columns => \@narrow, orderly => 1 },
 		{ sql => "(SELECT $narrow FROM t UNION ALL " . arm(pick('p', 'p', 't'), @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
 		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ' UNION ALL ' . arm('t', @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
+		groups_of(@tc), $Tables::pages ? () : groups_of(@tc),
 		{ sql => 'v', columns => \@narrow, view => "v$barrier AS SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1, is => 'views' });
 	return pick(@both, { sql => 'i', columns => \@tc }, { sql => 'ONLY i', columns => \@tc }) if $Tables::pages;
 	return pick(

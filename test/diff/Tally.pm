@@ -21,7 +21,7 @@ my %usual = (
 	'with rows' => 60,
 	'GROUP BY nothing' => 5, 'GROUP BY one key' => 12, 'GROUP BY several keys' => 18,
 	'IN of 1 to 9' => 6, 'IN of 10 to 999' => 2.2, 'IN of 1000 and more' => 0.6,
-	'GROUPING SETS' => 2.5, 'UNION ALL' => 1, views => 0.8, partitions => 0.7,
+	'GROUPING SETS' => 2.5, 'UNION ALL' => 0.8, 'groups of groups' => 1.5, 'INTERSECT and EXCEPT' => 0.5, views => 0.8, partitions => 0.7,
 	constants => 18, 'odd constants' => 2.8, 'constants as keys' => 1.6, 'subqueries as constants' => 3.5,
 	parameters => 2.3, variables => 2.5,
 	expressions => 15, subplans => 0.4, 'subqueries that are not reached' => 0.7,
@@ -47,7 +47,7 @@ sub expect
 	my ($pages, $eager) = @_;
 
 	%features = (%usual, $pages ? () : %of_random_tables);
-	%paths = ('custom scan' => 90, 'best rows' => 0.1, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5);
+	%paths = ('custom scan' => 90, 'best rows' => 0.1, 'feed groups' => 0.5, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5);
 	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
 	{
 		# dashboards are a quarter of the queries there
@@ -132,6 +132,7 @@ sub watch
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
 	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
+	$seen{'feed groups'} = 1 if $text =~ /^ *Feed: .*groups of/m;
 	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: .*column cache \([1-9]/m;
 	$seen{'sorted on the GPU'} = 1 if $text =~ /^ *Engine: cuda.*(?:\n(?!.*Custom Scan).*)*?\n *Strategy: segmented \(rows arrive grouped/m;
 	$seen{'limits on the GPU'} = 1 if $text =~ /^ *Device Limit: /m;

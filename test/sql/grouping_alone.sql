@@ -61,8 +61,7 @@ SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
 	'SELECT k, grouping(k) AS g FROM alone GROUP BY k',
 	'SELECT k, count(*) AS n, (SELECT grouping(k)) AS g FROM alone GROUP BY k',
 	'SELECT k FROM alone GROUP BY k HAVING grouping(k) = 0',
-	'SELECT k FROM alone UNION ALL SELECT v FROM alone',
-	'SELECT k FROM alone INTERSECT SELECT v FROM alone']) q;
+	'SELECT k FROM alone UNION ALL SELECT v FROM alone']) q;
 
 -- plans: sorted input, in parallel, and off by default
 SET enable_hashagg = off;

@@ -1,0 +1,411 @@
+/*
+ * heap_groups.c
+ *	  Groups of another custom scan as rows of the feed, without tuples.
+ *
+ * The subplan is that scan, or a SubqueryScan over it, as in SELECT n, count(*) FROM (SELECT k,
+ * count(*) AS n FROM t GROUP BY k) GROUP BY n.  The scan returns its groups some at a time, as
+ * arrays (GroupRows), after it has applied HAVING.  Its target list, and the qual and target list
+ * of the SubqueryScan, are merged to expressions over the columns of these arrays, and run as
+ * vector expressions.
+ *
+ * Stages of the table's ExprSet: first a stage for targets of the scan that may raise an error,
+ * which core computes before it evaluates the quals; then the quals; last the outputs.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+
+#include "analysis/analysis.h"
+#include "feed/heap.h"
+#include "operators/decode.h"
+#include "operators/decode_numeric.h"
+
+struct HeapGroups
+{
+	PlanState *scan;      /* the custom scan */
+	bool below_subquery;  /* the table's node is a SubqueryScan above it */
+	bool counts_only;     /* no output and no qual reads a column */
+	GroupRows rows;       /* at hand as HeapFeed.page */
+	List *targets;        /* target entries of the node, over the scan's columns */
+	List *before;         /* ExprRoots of the first stage */
+	Vec ***columns;       /* [stage] columns that the stage reads first, up to a NULL */
+	TupleTableSlot *slot; /* for core's evaluator */
+};
+
+static const GroupScanOps *group_scans = NULL;
+
+void
+feed_set_group_scans(const GroupScanOps *ops)
+{
+	group_scans = ops;
+}
+
+/* ---- which subplans ------------------------------------------------------------- */
+
+PlanState *
+heap_groups_scan(PlanState *node)
+{
+	PlanState *scan = IsA(node, SubqueryScanState) ? ((SubqueryScanState *) node)->subplan : node;
+
+	return scan && IsA(scan, CustomScanState) && group_scans && group_scans->is_scan(scan) ? scan :
+																							 NULL;
+}
+
+static bool
+is_users_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/*
+ * Returns whether an expression has something that forbids to merge it with others: a call of a
+ * user's function or a subplan, which must not be repeated, or a column that is a whole row.
+ */
+static bool
+stands_alone(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		(IsA(node, Var) && ((Var *) node)->varattno <= 0) ||
+		check_functions_in_node(node, is_users_function, context))
+		return true;
+	return expression_tree_walker(node, stands_alone, context);
+}
+
+const char *
+heap_groups_unsupported_reason(PlanState *node, bool volatile_query)
+{
+	PlanState *scan = heap_groups_scan(node);
+	Node *exprs[] = {(Node *) scan->plan->targetlist, (Node *) node->plan->targetlist,
+					 node == scan ? NULL : (Node *) node->plan->qual};
+
+	if (volatile_query)
+		return "the query calls a volatile function";
+	for (int i = 0; i < lengthof(exprs); i++)
+		if (contain_volatile_functions(exprs[i]) || stands_alone(exprs[i], NULL))
+			return "expressions over the groups call functions of users, or have subplans or whole "
+				   "rows";
+	return NULL;
+}
+
+/* ---- compiling ------------------------------------------------------------------ */
+
+/* What merge_expr() replaces. */
+typedef struct MergeContext
+{
+	Index varno;   /* number that columns get: that of the node's relation */
+	List *targets; /* columns of the SubqueryScan's child; NIL: columns are the scan's own */
+} MergeContext;
+
+/* Replaces columns of a SubqueryScan by the targets below, and gives columns their number. */
+static Node *
+merge_expr(Node *node, void *arg)
+{
+	const MergeContext *context = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var *var;
+
+		if (context->targets != NIL)
+			return copyObject(
+				(Node *) list_nth_node(TargetEntry, context->targets, ((Var *) node)->varattno - 1)
+					->expr);
+		var = copyObject((Var *) node);
+		var->varno = context->varno;
+		return (Node *) var;
+	}
+	return expression_tree_mutator(node, merge_expr, arg);
+}
+
+/* ExprSet.load_row: stores the row in the slot where core's evaluator expects it. */
+static void
+load_row(void *owner, int row)
+{
+	HeapFeed *feed = owner;
+	HeapGroups *groups = feed->table->groups;
+	const GroupRows *rows = &groups->rows;
+	size_t at = (size_t) rows->which[feed->rows.tuple[row]] * rows->ncols;
+	TupleTableSlot *slot = groups->slot;
+
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, rows->values + at, rows->ncols * sizeof(Datum));
+	memcpy(slot->tts_isnull, rows->nulls + at, rows->ncols * sizeof(bool));
+	ExecStoreVirtualTuple(slot);
+	feed->table->node->ps_ExprContext->ecxt_scantuple = slot;
+}
+
+HeapTable *
+heap_groups_begin_table(HeapFeed *feed, PlanState *node)
+{
+	HeapTable *table = palloc0(sizeof(HeapTable));
+	HeapGroups *groups = palloc0(sizeof(HeapGroups));
+	PlanState *scan = heap_groups_scan(node);
+	ParamListInfo params = node->state->es_param_list_info;
+	List *quals = scan == node ? NIL : expr_order_quals(node->plan->qual, params);
+	MergeContext merge = {.varno = ((Scan *) node->plan)->scanrelid};
+	List *inner = (List *) merge_expr((Node *) scan->plan->targetlist, &merge);
+	bool early;
+	ListCell *lc;
+	int q = 0;
+
+	groups->scan = scan;
+	groups->below_subquery = scan != node;
+	groups->slot = ((ScanState *) scan)->ss_ScanTupleSlot;
+	table->groups = groups;
+	merge.targets = inner;
+	groups->targets =
+		scan == node ? inner : (List *) merge_expr((Node *) node->plan->targetlist, &merge);
+	/* without quals, other checks come at the same time */
+	early = quals != NIL && !expr_cannot_fail((Node *) inner, params);
+	table->nquals = list_length(quals) + early;
+	table->nstages = table->nquals + 1;
+	table->set = expr_set_create(node, groups->slot->tts_tupleDescriptor, table->nstages,
+								 feed->base.subplans);
+	table->set->load_row = load_row;
+	table->set->owner = feed;
+	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
+	foreach (lc, groups->below_subquery ? inner : NIL)
+	{
+		Expr *expr = lfirst_node(TargetEntry, lc)->expr;
+
+		if (IsA(expr, Var) || expr_cannot_fail((Node *) expr, params))
+			continue;
+		if (early)
+			groups->before = lappend(groups->before, expr_add_root(table->set, expr, 0));
+		else
+			table->checks = lappend(table->checks, expr_add_root(table->set, expr, table->nquals));
+	}
+	q = early;
+	foreach (lc, quals)
+	{
+		table->quals[q] = expr_add_root(table->set, (Expr *) merge_expr(lfirst(lc), &merge), q);
+		q++;
+	}
+	return table;
+}
+
+List *
+heap_groups_targets(const HeapTable *table)
+{
+	return table->groups->targets;
+}
+
+void
+heap_groups_end_table(HeapFeed *feed, HeapTable *table)
+{
+	HeapGroups *groups = table->groups;
+
+	groups->counts_only = table->nquals == 0 && table->checks == NIL;
+	for (int c = 0; c < feed->batch.ncols; c++)
+		groups->counts_only &= table->outputs[c].root == NULL;
+	groups->columns = palloc0(sizeof(Vec **) * table->nstages);
+	for (int s = 0; s < table->nstages; s++)
+	{
+		int n = 0;
+
+		for (Vec *vec = table->set->vecs; vec; vec = vec->next)
+			n += vec->attno != 0 && vec->stage == s;
+		groups->columns[s] = palloc0(sizeof(Vec *) * (n + 1));
+		n = 0;
+		for (Vec *vec = table->set->vecs; vec; vec = vec->next)
+			if (vec->attno != 0 && vec->stage == s)
+				groups->columns[s][n++] = vec;
+	}
+}
+
+/* ---- rows ----------------------------------------------------------------------- */
+
+bool
+heap_groups_next(HeapFeed *feed, HeapTable *table)
+{
+	HeapGroups *groups = table->groups;
+	GroupRows *rows = &groups->rows;
+	/* otherwise the feed's child, whose rows and time the feed counts itself */
+	bool apart = groups->below_subquery || feed->append != NULL;
+	CompatInstrumentation *upper =
+		groups->below_subquery && feed->append ? table->node->instrument : NULL;
+	CompatInstrumentation *instrument;
+
+	if (groups->scan->chgParam != NULL)
+		ExecReScan(groups->scan);
+	instrument = apart ? groups->scan->instrument : NULL;
+	if (upper)
+		InstrStartNode(upper);
+	if (instrument)
+		InstrStartNode(instrument);
+	group_scans->next(groups->scan, rows);
+	if (instrument)
+		InstrStopNode(instrument, groups->below_subquery ? rows->n : 0);
+	if (upper)
+		InstrStopNode(upper, 0);
+	feed->page.ntuples = rows->n;
+	return rows->n > 0;
+}
+
+/* Fills a vector of decimals, as fill_decimals() in heap_columns.c does. */
+static void
+fill_decimals(Vec *vec, const GroupRows *rows, const size_t *at, int n)
+{
+	gpuagg_i128 *values = vec->values;
+
+	for (int i = 0; i < n; i++)
+	{
+		const uint8 *payload;
+		int len;
+
+		values[i] = 0;
+		if (rows->nulls[at[i]])
+			continue;
+		payload = decode_payload((const uint8 *) DatumGetPointer(rows->values[at[i]]), &len);
+		if (payload && decode_numeric(payload, len, vec->scale, &values[i]))
+			continue;
+		values[i] = (gpuagg_i128) rows->values[at[i]];
+		if (vec->all_values)
+		{
+			memset(vec->state, VEC_VALUE, n);
+			vec->all_values = false;
+		}
+		vec->state[i] = VEC_FALLBACK;
+	}
+}
+
+/* Fills a column's vector; row i is at base[i] in the arrays, for the first column. */
+static void
+fill_column(Vec *vec, const GroupRows *rows, const size_t *base, int n)
+{
+	size_t at[EXPR_ROWS];
+	uint8 nulls = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		at[i] = base[i] + vec->attno - 1;
+		nulls |= rows->nulls[at[i]];
+	}
+	vec->all_values = nulls == 0;
+	for (int i = 0; nulls && i < n; i++)
+		vec->state[i] = rows->nulls[at[i]] ? VEC_NULL : VEC_VALUE;
+	switch (vec->type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+	case COLUMN_##NAME: \
+		for (int i = 0; i < n; i++) \
+			((value_t *) vec->values)[i] = \
+				rows->nulls[at[i]] ? 0 : (value_t) from_datum(rows->values[at[i]]); \
+		break;
+		COLUMN_SCALARS(X)
+#undef X
+		case COLUMN_DEC:
+			fill_decimals(vec, rows, at, n);
+			break;
+		case COLUMN_DATUM:
+			for (int i = 0; i < n; i++)
+				((Datum *) vec->values)[i] = rows->nulls[at[i]] ? 0 : rows->values[at[i]];
+			break;
+	}
+}
+
+/* Fills the columns that a stage is the first to read. */
+static void
+fill_columns(HeapFeed *feed, HeapGroups *groups, int stage)
+{
+	const HeapRows *rows = &feed->rows;
+	size_t base[EXPR_ROWS];
+
+	if (groups->columns[stage][0] == NULL)
+		return;
+	for (int i = 0; i < rows->n; i++)
+		base[i] = (size_t) groups->rows.which[rows->tuple[i]] * groups->rows.ncols;
+	for (Vec **vec = groups->columns[stage]; *vec; vec++)
+		fill_column(*vec, &groups->rows, base, rows->n);
+}
+
+/* Evaluates expressions whose results are not needed, where they may raise an error. */
+static void
+run_before(HeapTable *table, int n)
+{
+	ListCell *lc;
+
+	foreach (lc, table->groups->before)
+	{
+		ExprRoot *root = lfirst(lc);
+		bool isnull;
+
+		for (int i = 0; i < n; i++)
+			if (root->vec == NULL ||
+				(!root->vec->all_values && root->vec->state[i] == VEC_FALLBACK))
+				expr_evaluate_scalar(table->set, root, i, &isnull);
+	}
+}
+
+/* Evaluates a qual, whose columns are filled, and drops the rows that fail it. */
+static void
+apply_qual(HeapFeed *feed, HeapTable *table, int q)
+{
+	HeapRows *rows = &feed->rows;
+	uint16 sel[EXPR_ROWS];
+	int n = heap_select_rows(feed, table, q, sel);
+
+	if (n == rows->n)
+		return;
+	for (int i = 0; i < n; i++)
+		rows->tuple[i] = rows->tuple[sel[i]];
+	rows->n = n;
+	if (n > 0)
+		expr_compact(table->set, q, sel, n);
+}
+
+void
+heap_groups_add(HeapFeed *feed, HeapTable *table, int room)
+{
+	HeapGroups *groups = table->groups;
+	HeapRows *rows = &feed->rows;
+	int first = feed->next_tuple;
+	int n = Min(Min(room, feed->rows_per_step), feed->page.ntuples - first);
+	int added = 0;
+
+	if (groups->counts_only)
+	{
+		n = Min(room, feed->page.ntuples - first);
+		feed->next_tuple += n;
+		feed->batch.nrows += n;
+		return;
+	}
+	rows->n = n;
+	for (int i = 0; i < n; i++)
+		rows->tuple[i] = first + i;
+	for (int s = 0; s < table->nstages && rows->n > 0; s++)
+	{
+		if (s == table->nquals)
+			heap_point_outputs(feed, table);
+		fill_columns(feed, groups, s);
+		expr_run(table->set, s, rows->n);
+		if (s < table->nquals && table->quals[s] == NULL)
+			run_before(table, rows->n);
+		else if (s < table->nquals)
+			apply_qual(feed, table, s);
+	}
+	if (rows->n > 0)
+		added = heap_store_outputs(feed, table);
+	if (added < rows->n)
+	{
+		/* long values have filled the batch: take fewer rows from now on */
+		n = rows->tuple[added - 1] + 1 - first;
+		feed->rows_per_step = n;
+	}
+	else if (!heap_batch_is_full(feed))
+		feed->rows_per_step = Min(feed->rows_per_step * 2, EXPR_ROWS);
+	feed->next_tuple += n;
+	feed->batch.nrows += added;
+	InstrCountFiltered1(table->node, n - added);
+	MemoryContextReset(table->set->page_cxt);
+}
