@@ -389,6 +389,16 @@ make_scan(TopRows *top, Path *child)
 	return &cpath->path;
 }
 
+/*
+ * Returns whether the bound is the result of a subquery.  A Gather evaluates it before the first
+ * row, but core may never evaluate it, and it may raise an error.
+ */
+static bool
+bound_is_subquery(const TopRows *top)
+{
+	return top->bound && IsA(top->bound, Param) && ((Param *) top->bound)->paramkind == PARAM_EXEC;
+}
+
 /* Returns a Gather over the scan of a partial path, which participants share; NULL: impossible. */
 static Path *
 make_parallel_scan(TopRows *top, Path *partial)
@@ -396,8 +406,8 @@ make_parallel_scan(TopRows *top, Path *partial)
 	Path *scan;
 	double rows;
 
-	if (partial->parallel_workers <= 0 || (scan = make_scan(top, partial)) == NULL ||
-		!scan->parallel_safe)
+	if (partial->parallel_workers <= 0 || bound_is_subquery(top) ||
+		(scan = make_scan(top, partial)) == NULL || !scan->parallel_safe)
 		return NULL;
 	scan->parallel_aware = true;
 	scan->startup_cost += partial->parallel_workers * plan_worker_cost(top->root, partial);
