@@ -154,7 +154,9 @@ SELECT nr, pg_temp.same_as_core(format('SELECT * FROM (%s) x WHERE r <= 3', q)) 
 RESET max_parallel_workers;
 RESET parallel_leader_participation;
 -- a Gather above the scan would evaluate a subquery before the first row, if there is one
+SET gpuagg.slot_cost = 1;
 SELECT pg_temp.same_as_core('SELECT * FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY id) r FROM best WHERE id + 0 < 0) x WHERE r <= (SELECT 1 / (max(v) - max(v)) FROM best)');
+RESET gpuagg.slot_cost;
 RESET max_parallel_workers_per_gather;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
