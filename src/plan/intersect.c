@@ -19,6 +19,11 @@
  *
  * GROUP BY has the rules of set operations: NULLs are equal, and the operation's own equality and
  * collation decide.
+ *
+ * The planner moves conditions of an outer query below a GROUP BY, but not below EXCEPT, nor if
+ * they use columns that the operation converts to another type.  Equal values may differ for a
+ * condition, as 1.0 and 1.00 do, and it may raise errors for rows that are not in the result.  In
+ * these cases the GROUP BY gets OFFSET 0, which keeps conditions above it.
  */
 #include "postgres.h"
 
@@ -205,10 +210,42 @@ repeats(SetOperation op, const Var *side)
 	return (Expr *) result;
 }
 
+/* Returns whether a query's set operation converts a column of a side to another type. */
+static bool
+converts_columns(const Query *query)
+{
+	const SetOperationStmt *op = (const SetOperationStmt *) query->setOperations;
+	const Node *sides[] = {op->larg, op->rarg};
+
+	for (int i = 0; i < lengthof(sides); i++)
+	{
+		int index = ((const RangeTblRef *) sides[i])->rtindex;
+		const RangeTblEntry *arm = list_nth_node(RangeTblEntry, query->rtable, index - 1);
+		ListCell *type, *lc;
+
+		forboth(type, op->colTypes, lc, arm->subquery->targetList)
+		{
+			if (exprType((Node *) lfirst_node(TargetEntry, lc)->expr) != lfirst_oid(type))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Forbids the planner to move conditions of an outer query into this one. */
+static void
+keep_conditions_out(Query *query)
+{
+	if (query->limitOffset == NULL && query->limitCount == NULL)
+		query->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+												Int64GetDatum(0), false, FLOAT8PASSBYVAL);
+}
+
 void
 intersect_rewrite(Query *query)
 {
 	SetOperationStmt op = *(SetOperationStmt *) query->setOperations;
+	bool keeps_out = op.op == SETOP_EXCEPT || converts_columns(query);
 	int ncolumns = list_length(query->targetList);
 	Query *inner = makeNode(Query);
 	Query *groups;
@@ -231,11 +268,15 @@ intersect_rewrite(Query *query)
 			lappend(groups->targetList,
 					makeTargetEntry(repeats(op.op, side), ncolumns + 1, pstrdup(REPEATS), false));
 		groups->hasTargetSRFs = true;
+		if (keeps_out)
+			keep_conditions_out(groups);
 		set_operation_nest(outer, groups);
 		*query = *outer;
 		return;
 	}
 	groups->havingQual = condition(op.op, side);
+	if (keeps_out)
+		keep_conditions_out(groups);
 	*query = *groups;
 }
 

@@ -101,6 +101,18 @@ SET gpuagg.enabled = off;
 SELECT setop_plan('SELECT k, s FROM setop_many INTERSECT SELECT k, s FROM setop_many')::text LIKE '%GpuAgg%' AS taken;
 RESET gpuagg.enabled;
 
+-- conditions of an outer query stay above EXCEPT, and above columns that are converted
+SET gpuagg.require = 'require';
+CREATE TABLE setop_scale AS SELECT 1.0 AS x, '-0'::float8 AS f, i FROM generate_series(1, 3) i;
+SELECT op, condition, pg_temp.same_as_core(format('SELECT x FROM (SELECT x, f FROM setop_scale %s SELECT 1.00, 0) q WHERE %s', op, condition))
+	FROM unnest(ARRAY['EXCEPT', 'EXCEPT ALL']) op, unnest(ARRAY['x::text = ''1.0''', 'f::text = ''-0''', 'x::text = ''1.00''']) condition;
+SELECT op, pg_temp.same_as_core(format('SELECT i FROM (SELECT i FROM setop_scale %s SELECT 1) q WHERE 1 / (i - 1) > -1', op))
+	FROM unnest(ARRAY['EXCEPT', 'EXCEPT ALL']) op;
+SELECT op, pg_temp.same_as_core(format('SELECT i FROM (SELECT i::numeric FROM setop_scale %s SELECT 3) q WHERE 1 / (i - 1) > 0', op))
+	FROM unnest(ARRAY['INTERSECT', 'INTERSECT ALL']) op;
+DROP TABLE setop_scale;
+RESET gpuagg.require;
+
 -- views, recursion, prepared statements, cursors, row security
 SET gpuagg.require = 'require';
 CREATE VIEW setop_view AS SELECT k FROM setop_a EXCEPT SELECT v + 60 FROM setop_b;
