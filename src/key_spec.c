@@ -53,10 +53,10 @@ compares_bits(Oid eqfunc)
 }
 
 /*
- * True if values of a key may be equal and look different.  The support function "equalimage" of
- * the type's btree operator class says that they cannot; nbtree's deduplication relies on it, too.
+ * The support function "equalimage" of the type's btree operator class says that equal values look
+ * the same; nbtree's deduplication relies on it, too.
  */
-static bool
+bool
 key_varies(Oid type, Oid eqfunc, Oid collation)
 {
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);

@@ -17,6 +17,9 @@
  */
 extern bool key_hash_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
 
+/* Returns whether values of a key may be equal by this function and look different. */
+extern bool key_varies(Oid type, Oid eqfunc, Oid collation);
+
 /*
  * Makes *key for the values of an expression, which is this input of the plan, compared by these
  * functions.  Adds its column to the spec.  The column has the type that spec_column_type() gives

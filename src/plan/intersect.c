@@ -20,10 +20,10 @@
  * GROUP BY has the rules of set operations: NULLs are equal, and the operation's own equality and
  * collation decide.
  *
- * The planner moves conditions of an outer query below a GROUP BY, but not below EXCEPT, nor if they
- * use columns that the operation converts to another type.  Equal values may differ for a condition,
- * as 1.0 and 1.00 do, and it may raise errors for rows that are not in the result.  In these cases
- * the GROUP BY gets OFFSET 0, which keeps conditions above it.
+ * The planner moves conditions of an outer query below a GROUP BY, but not below EXCEPT, nor if
+ * they use columns that the operation converts to another type.  Equal values may differ for a
+ * condition, as 1.0 and 1.00 do, and it may raise errors for rows that are not in the result.  In
+ * these cases the GROUP BY gets OFFSET 0, which keeps conditions above it.
  */
 #include "postgres.h"
 

@@ -27,8 +27,10 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
 
 #include "common/compat.h"
+#include "key_spec.h"
 #include "plan/citus.h"
 #include "plan/group_query.h"
 #include "plan/reasons.h"
@@ -112,6 +114,26 @@ union_note_other(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 /*
+ * Returns whether the rewritten form of an operation might return a value of the right side, which
+ * looks different from those of the left side that it equals.  Only EXCEPT ALL returns groups that
+ * have rows of both sides, and shows those of the left one; the sides may be read in any order.
+ */
+static bool
+may_show_right_side(const SetOperationStmt *op)
+{
+	ListCell *clause, *type, *collation;
+
+	if (op->op != SETOP_EXCEPT || !op->all)
+		return false;
+	forthree(
+		clause, op->groupClauses, type, op->colTypes, collation,
+		op->colCollations) if (key_varies(lfirst_oid(type),
+										  get_opcode(lfirst_node(SortGroupClause, clause)->eqop),
+										  lfirst_oid(collation))) return true;
+	return false;
+}
+
+/*
  * Returns whether a query is a UNION, or with `comparisons` an INTERSECT or EXCEPT, whose rows a
  * custom scan could group, and which may become a subquery.
  */
@@ -143,7 +165,7 @@ may_rewrite(const Query *query, bool comparisons)
 		eqops = lappend_oid(eqops, lfirst_node(SortGroupClause, lc)->eqop);
 		columns = lappend(columns, makeNullConst(lfirst_oid(lc2), -1, InvalidOid));
 	}
-	return supported_keys(columns, eqops, &why);
+	return supported_keys(columns, eqops, &why) && !may_show_right_side(op);
 }
 
 /* Changes a UNION, in place, to SELECT DISTINCT over a subquery with UNION ALL. */
