@@ -508,6 +508,15 @@ sub several_sets
 	return pick('', '', '', @lists > 1 ? 'DISTINCT ' : '') . join(', ', @lists);
 }
 
+# A constant for all rows of a UNION ALL's arm. Sums with a number that is too small to change others would depend on the order of rows.
+sub summable_constant
+{
+	my ($type) = @_;
+	my $literal = Values::literal($type, chance(0.3));
+
+	return constant($type, $literal =~ s/'(?:1e-45|5e-324)'/'0.5'/r);
+}
+
 # A second arm of a UNION ALL, with constants for some of the columns.
 sub arm
 {
@@ -515,7 +524,7 @@ sub arm
 
 	return 'SELECT ' . join(', ', map {
 			my $type = Values::bare_type($_->{type});
-			$type && $_->{type} !~ /COLLATE/ && chance(0.2) ? constant($type) . " AS $_->{name}" : $_->{name} } @columns)
+			$type && $_->{type} !~ /COLLATE/ && chance(0.2) ? summable_constant($type) . " AS $_->{name}" : $_->{name} } @columns)
 	  . " FROM $from";
 }
 

@@ -94,7 +94,7 @@ DECLARE
 BEGIN
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
 		IF line ~ 'GpuAgg|Scan on|Append|Feed|Removed|Filter|Input Rows|Groups' THEN
-			line := regexp_replace(regexp_replace(line, 'rows=(\d+)\.00', 'rows=\1'), 'column cache \(.*\), ', '');
+			line := regexp_replace(regexp_replace(line, 'rows=(\d+)\.00', 'rows=\1'), '(column cache|GPU memory) \(.*\), ', '');
 			RETURN NEXT regexp_replace(line, '"[*]SELECT[*] 2"|unnamed_subquery_1', 'arm');
 		END IF;
 	END LOOP;

@@ -115,6 +115,7 @@ foreach my $f (@few)
 	check_both_engines("SELECT $f AS key, gpu_count(*) FROM s GROUP BY 1 ORDER BY 1");
 	check_both_engines("SELECT txt, gpu_sum($f), gpu_count(*) FILTER (WHERE $f > 20) FROM s GROUP BY txt ORDER BY txt");
 	check_both_engines("SELECT txt, gpu_count(*) FROM s WHERE txt LIKE '%1%' AND $f > 20 AND k > 2 GROUP BY txt ORDER BY txt");
+	next if $f !~ /^(same|setting|deep)/;
 	check_both_engines("SELECT k, gpu_count(*) FROM t GROUP BY k HAVING $f > 20 ORDER BY k");
 	check_both_engines("SELECT txt, array_agg(k ORDER BY $f, k), gpu_count(DISTINCT $f) FROM s GROUP BY txt ORDER BY txt");
 	check_both_engines("SELECT gpu_count(*) FROM s JOIN generate_series(1, 5) g ON $f = g + s.k");

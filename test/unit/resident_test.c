@@ -34,6 +34,9 @@ device_was_short(void)
 #define FAULT_STEP 3
 #endif
 
+/* In so many rounds, rare cases are met. */
+#define MANY_ROUNDS 10
+
 /* TEST_ROUNDS, or the program's first argument */
 static int rounds = TEST_ROUNDS;
 
@@ -179,7 +182,7 @@ test_all_kinds(void)
 		  "only %d queries were taken immediately, %d later", taken_immediately, taken_later);
 #ifdef OVER_STUB
 	/* by the histogram itself for slices in one call, otherwise as an array of bins */
-	CHECK(stub_paired_updates > rounds && stub_paired_bins > rounds,
+	CHECK(rounds < MANY_ROUNDS || (stub_paired_updates > rounds && stub_paired_bins > rounds),
 		  "two keys: %d histogram calls without bins, %d computations of bins", stub_paired_updates,
 		  stub_paired_bins);
 	printf("# two keys: %d histogram calls without bins, %d computations of bins\n",
