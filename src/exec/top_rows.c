@@ -24,6 +24,7 @@
 #include "utils/ruleutils.h"
 
 #include "common/compat.h"
+#include "common/integers.h"
 #include "common/progress.h"
 #include "common/stats.h"
 #include "engines/engines.h"
@@ -39,8 +40,8 @@
 /* What one participant, or all together, have done. */
 typedef struct TopRowsStats
 {
-	uint64 rows;     /* of the child */
-	uint64 groups;   /* of one participant, these are its own */
+	uint64 rows;     /* rows that the child returned */
+	uint64 groups;   /* groups of these rows; each participant counts its own */
 	uint64 returned; /* rows that were not dropped */
 	uint64 memory;   /* most bytes in use; the largest one of all participants */
 	int participants;
@@ -51,7 +52,7 @@ typedef struct TopRowsStats
 typedef struct TopRowsShared
 {
 	slock_t mutex;
-	TopRowsStats stats; /* of the participants that have ended */
+	TopRowsStats stats; /* what the participants that have ended have done */
 } TopRowsShared;
 
 typedef enum TopRowsPhase
@@ -91,14 +92,14 @@ typedef struct TopRowsState
 	uint64 scans;
 	instr_time elapsed;
 	TopRowsStats stats;
-	uint64 returned; /* of the current scan */
+	uint64 returned; /* rows that the current scan has returned */
 
 	/* In a parallel plan. */
 	TopRowsShared *shared;
 	FeedShared *shared_feed;
 	FeedShared *feed_choices; /* the leader's, of the first scan */
 	bool have_totals;
-	TopRowsStats totals; /* of all participants */
+	TopRowsStats totals; /* what all participants have done */
 } TopRowsState;
 
 static Node *create_state(CustomScan *cscan);
@@ -294,15 +295,6 @@ open_scan(TopRowsState *state)
 
 /* ---- running ------------------------------------------------------------ */
 
-/* Returns the value of an integer type as int64. */
-static int64
-integer_of(Oid type, Datum value)
-{
-	return type == INT2OID ? DatumGetInt16(value) :
-		type == INT4OID    ? DatumGetInt32(value) :
-							 DatumGetInt64(value);
-}
-
 /* Sets best.n and `drops` by the value of the bound. */
 static void
 evaluate_bound(TopRowsState *state)
@@ -316,7 +308,7 @@ evaluate_bound(TopRowsState *state)
 	if (state->bound)
 	{
 		value = ExecEvalExprSwitchContext(state->bound, econtext, &isnull);
-		n = isnull ? 1 : integer_of(exprType((Node *) state->bound->expr), value);
+		n = isnull ? 1 : integer_of_type(exprType((Node *) state->bound->expr), value);
 	}
 	/* if no row is needed, the nodes above drop the rest */
 	if (n < 1)
@@ -607,7 +599,7 @@ bound_text(TopRowsState *state, List *context, bool prefix)
 	bound = linitial(cscan->custom_exprs);
 	if (IsA(bound, Const) && !((Const *) bound)->constisnull)
 		return psprintf(INT64_FORMAT,
-						integer_of(exprType(bound), ((Const *) bound)->constvalue) -
+						integer_of_type(exprType(bound), ((Const *) bound)->constvalue) -
 							state->plan->below);
 	return psprintf("%s%s", deparse_expression(bound, context, prefix, true),
 					state->plan->below ? " - 1" : "");

@@ -331,6 +331,12 @@ extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);
  */
 extern void heap_add_rows(HeapFeed *feed, HeapTable *table, int room);
 /*
+ * Ends a step over n rows at hand: adds the outputs of those that are left to the batch, and sets
+ * *added to their number.  Returns how many of the n rows have been taken, fewer if the batch is
+ * full, and adapts the number of rows of the next step.
+ */
+extern int heap_add_step(HeapFeed *feed, HeapTable *table, int n, int *added);
+/*
  * Sets sel to the indexes of the rows that pass a qual whose stage has run; returns their
  * number.
  */

@@ -16,7 +16,6 @@
 #include "access/tupmacs.h"
 
 #include "feed/heap_columns.h"
-#include "operators/decode_numeric.h"
 
 #define WORD_ATTRS 64
 
@@ -542,35 +541,12 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
 			} \
 	} while (0)
 
-/*
- * Fills a vector of decimals. The value of a numeric that the vector cannot represent is the
- * pointer to it, and its state VEC_FALLBACK.
- */
+/* Fills a vector of decimals. */
 static void
 fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
 {
-	gpuagg_i128 *values = vec->values;
-
 	for (int i = 0; i < rows->n; i++)
-	{
-		const uint8 *ptr = located ? located[i] : start + rows->data[i];
-		const uint8 *payload;
-		int len;
-
-		values[i] = 0;
-		if (ptr == NULL)
-			continue;
-		payload = decode_payload(ptr, &len);
-		if (likely(payload && decode_numeric(payload, len, vec->scale, &values[i])))
-			continue;
-		values[i] = (gpuagg_i128) PointerGetDatum(ptr);
-		if (vec->all_values)
-		{
-			memset(vec->state, VEC_VALUE, rows->n);
-			vec->all_values = false;
-		}
-		vec->state[i] = VEC_FALLBACK;
-	}
+		heap_fill_decimal(vec, i, rows->n, located ? located[i] : start + rows->data[i]);
 }
 
 /* Fills a vector with pointers to the values on the page. */

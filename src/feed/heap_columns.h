@@ -13,6 +13,7 @@
 #include "expr/expr.h"
 #include "feed/heap_page.h"
 #include "operators/decode.h"
+#include "operators/decode_numeric.h"
 
 /* Tuples of a page that are the rows of all vectors. */
 typedef struct HeapRows
@@ -90,5 +91,32 @@ extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapSc
  * last, and the decoder's positions are kept for them.
  */
 extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
+
+/*
+ * Sets element i of a vector of n decimals to the numeric at ptr, or to 0 if that is NULL.  The
+ * value of a numeric that the vector cannot represent is the pointer to it, and its state
+ * VEC_FALLBACK.
+ */
+static inline void
+heap_fill_decimal(Vec *vec, int i, int n, const uint8 *ptr)
+{
+	gpuagg_i128 *values = vec->values;
+	const uint8 *payload;
+	int len;
+
+	values[i] = 0;
+	if (ptr == NULL)
+		return;
+	payload = decode_payload(ptr, &len);
+	if (likely(payload && decode_numeric(payload, len, vec->scale, &values[i])))
+		return;
+	values[i] = (gpuagg_i128) PointerGetDatum(ptr);
+	if (vec->all_values)
+	{
+		memset(vec->state, VEC_VALUE, n);
+		vec->all_values = false;
+	}
+	vec->state[i] = VEC_FALLBACK;
+}
 
 #endif /* GPUAGG_FEED_HEAP_COLUMNS_H */

@@ -23,8 +23,6 @@
 
 #include "analysis/analysis.h"
 #include "feed/heap.h"
-#include "operators/decode.h"
-#include "operators/decode_numeric.h"
 
 struct HeapGroups
 {
@@ -252,33 +250,6 @@ heap_groups_next(HeapFeed *feed, HeapTable *table)
 	return rows->n > 0;
 }
 
-/* Fills a vector of decimals, as fill_decimals() in heap_columns.c does. */
-static void
-fill_decimals(Vec *vec, const GroupRows *rows, const size_t *at, int n)
-{
-	gpuagg_i128 *values = vec->values;
-
-	for (int i = 0; i < n; i++)
-	{
-		const uint8 *payload;
-		int len;
-
-		values[i] = 0;
-		if (rows->nulls[at[i]])
-			continue;
-		payload = decode_payload((const uint8 *) DatumGetPointer(rows->values[at[i]]), &len);
-		if (payload && decode_numeric(payload, len, vec->scale, &values[i]))
-			continue;
-		values[i] = (gpuagg_i128) rows->values[at[i]];
-		if (vec->all_values)
-		{
-			memset(vec->state, VEC_VALUE, n);
-			vec->all_values = false;
-		}
-		vec->state[i] = VEC_FALLBACK;
-	}
-}
-
 /* Fills a column's vector; row i is at base[i] in the arrays, for the first column. */
 static void
 fill_column(Vec *vec, const GroupRows *rows, const size_t *base, int n)
@@ -305,7 +276,11 @@ fill_column(Vec *vec, const GroupRows *rows, const size_t *base, int n)
 		COLUMN_SCALARS(X)
 #undef X
 		case COLUMN_DEC:
-			fill_decimals(vec, rows, at, n);
+			for (int i = 0; i < n; i++)
+				heap_fill_decimal(vec, i, n,
+								  rows->nulls[at[i]] ?
+									  NULL :
+									  (const uint8 *) DatumGetPointer(rows->values[at[i]]));
 			break;
 		case COLUMN_DATUM:
 			for (int i = 0; i < n; i++)
@@ -371,7 +346,7 @@ heap_groups_add(HeapFeed *feed, HeapTable *table, int room)
 	HeapRows *rows = &feed->rows;
 	int first = feed->next_tuple;
 	int n = Min(Min(room, feed->rows_per_step), feed->page.ntuples - first);
-	int added = 0;
+	int added;
 
 	if (groups->counts_only)
 	{
@@ -394,18 +369,7 @@ heap_groups_add(HeapFeed *feed, HeapTable *table, int room)
 		else if (s < table->nquals)
 			apply_qual(feed, table, s);
 	}
-	if (rows->n > 0)
-		added = heap_store_outputs(feed, table);
-	if (added < rows->n)
-	{
-		/* long values have filled the batch: take fewer rows from now on */
-		n = rows->tuple[added - 1] + 1 - first;
-		feed->rows_per_step = n;
-	}
-	else if (!heap_batch_is_full(feed))
-		feed->rows_per_step = Min(feed->rows_per_step * 2, EXPR_ROWS);
-	feed->next_tuple += n;
-	feed->batch.nrows += added;
+	n = heap_add_step(feed, table, n, &added);
 	InstrCountFiltered1(table->node, n - added);
 	MemoryContextReset(table->set->page_cxt);
 }

@@ -135,6 +135,25 @@ run_stages(HeapFeed *feed, HeapTable *table)
 	return rechecked;
 }
 
+int
+heap_add_step(HeapFeed *feed, HeapTable *table, int n, int *added)
+{
+	const HeapRows *rows = &feed->rows;
+
+	*added = rows->n > 0 ? heap_store_outputs(feed, table) : 0;
+	if (*added < rows->n)
+	{
+		/* Long values have filled the batch: take fewer rows from now on. */
+		n = rows->tuple[*added - 1] + 1 - feed->next_tuple;
+		feed->rows_per_step = n;
+	}
+	else if (!heap_batch_is_full(feed))
+		feed->rows_per_step = Min(feed->rows_per_step * 2, EXPR_ROWS);
+	feed->next_tuple += n;
+	feed->batch.nrows += *added;
+	return n;
+}
+
 void
 heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 {
@@ -142,7 +161,7 @@ heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 	HeapPage *page = &feed->page;
 	int first = feed->next_tuple;
 	int n = Min(Min(room, feed->rows_per_step), page->ntuples - first);
-	int added = 0;
+	int added;
 	int rechecked;
 
 	if (table->scan->counts_only)
@@ -166,18 +185,7 @@ heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 	if (!page->cached)
 		memcpy(rows->data, page->data + first, n * sizeof(uint16));
 	rechecked = run_stages(feed, table);
-	if (rows->n > 0)
-		added = heap_store_outputs(feed, table);
-	if (added < rows->n)
-	{
-		/* Long values have filled the batch: decode fewer tuples from now on. */
-		n = rows->tuple[added - 1] + 1 - first;
-		feed->rows_per_step = n;
-	}
-	else if (!heap_batch_is_full(feed))
-		feed->rows_per_step = Min(feed->rows_per_step * 2, EXPR_ROWS);
-	feed->next_tuple += n;
-	feed->batch.nrows += added;
+	n = heap_add_step(feed, table, n, &added);
 	/* Rows that stay at hand are counted again later, so some counts here are too high. */
 	rechecked = Min(rechecked, n - added);
 	InstrCountFiltered1(table->scan->node, n - added - rechecked);

@@ -42,7 +42,7 @@
 /* A kept row. Flags for NULLs and by-reference values follow the values. */
 typedef struct KeptRow
 {
-	struct KeptRow *next; /* of the entry, or of the spare rows */
+	struct KeptRow *next; /* next row of the entry, or next spare row */
 	size_t size;          /* bytes of the row, at most those allocated */
 	Datum values[FLEXIBLE_ARRAY_MEMBER];
 } KeptRow;
@@ -81,7 +81,7 @@ struct BestRows
 	bool chosen; /* the table's mode has been chosen from the first batch */
 
 	uint32 ngroups;
-	uint32 capacity;   /* of the following two arrays */
+	uint32 capacity;   /* length of groups[] and limits[] */
 	BestGroup *groups; /* [group] */
 	uint64 *limits;    /* [group] rows with this code or a larger one are dropped */
 
@@ -90,7 +90,7 @@ struct BestRows
 	size_t peak;
 	KeptRow *spare; /* rows that are no longer needed, for reuse in this batch */
 	size_t null_off;
-	size_t fixed_size; /* of a row without by-reference values */
+	size_t fixed_size; /* bytes of a row without by-reference values */
 
 	/* valid for the current batch */
 	MemoryContext batch_cxt; /* what functions of the types allocate */

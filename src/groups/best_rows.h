@@ -27,7 +27,7 @@
 /* Which function of a row's place in its group is at most `n` for the rows that are needed. */
 typedef enum BestKind
 {
-	BEST_ROW_NUMBER, /* of rows that are equal in the order, any may be first */
+	BEST_ROW_NUMBER, /* number of the row; any of the rows that are equal may be first */
 	BEST_RANK,       /* 1 + number of better rows */
 	BEST_DENSE_RANK  /* 1 + number of different better values */
 } BestKind;

@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "common/integers.h"
 #include "operators/decode_numeric.h"
 #include "plan/estimate.h"
 #include "spec.h"
@@ -69,9 +70,7 @@ values_of_modulus(Node *arg)
 
 	if (c == NULL)
 		return 0;
-	modulus = c->consttype == INT8OID ? DatumGetInt64(c->constvalue) :
-		c->consttype == INT4OID       ? DatumGetInt32(c->constvalue) :
-										DatumGetInt16(c->constvalue);
+	modulus = integer_of_type(c->consttype, c->constvalue);
 	return Max(2 * fabs((double) modulus) - 1, 1);
 }
 

@@ -30,6 +30,7 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
 #include "columns/decimal.h"
+#include "common/integers.h"
 #include "operators/decode_numeric.h"
 #include "operators/monoid.h"
 #include "plan/group_query.h"
@@ -135,22 +136,10 @@ integer_constant(Node *node, int64 *value)
 {
 	Const *constant = (Const *) node;
 
-	if (!IsA(node, Const) || constant->constisnull)
+	if (!IsA(node, Const) || constant->constisnull || !is_integer_type(constant->consttype))
 		return false;
-	switch (constant->consttype)
-	{
-		case INT2OID:
-			*value = DatumGetInt16(constant->constvalue);
-			return true;
-		case INT4OID:
-			*value = DatumGetInt32(constant->constvalue);
-			return true;
-		case INT8OID:
-			*value = DatumGetInt64(constant->constvalue);
-			return true;
-		default:
-			return false;
-	}
+	*value = integer_of_type(constant->consttype, constant->constvalue);
+	return true;
 }
 
 /*

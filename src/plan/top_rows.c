@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 
 #include "common/compat.h"
+#include "common/integers.h"
 #include "key_spec.h"
 #include "plan/build_node.h"
 #include "plan/estimate.h"
@@ -109,10 +110,7 @@ sees_later_rows(Node *node, void *context)
 static bool
 is_integer_value(Node *expr)
 {
-	Oid type = exprType(expr);
-
-	return (IsA(expr, Const) || IsA(expr, Param)) &&
-		(type == INT2OID || type == INT4OID || type == INT8OID);
+	return (IsA(expr, Const) || IsA(expr, Param)) && is_integer_type(exprType(expr));
 }
 
 /*
@@ -165,15 +163,6 @@ find_bound(TopRows *top, Node *condition)
 	}
 }
 
-/* Returns an integer that is not NULL as int64. */
-static int64
-integer_value(const Const *value)
-{
-	return value->consttype == INT2OID ? DatumGetInt16(value->constvalue) :
-		value->consttype == INT4OID    ? DatumGetInt32(value->constvalue) :
-										 DatumGetInt64(value->constvalue);
-}
-
 /* Estimates the bound; *why is set if it is too large. */
 static bool
 estimate_bound(TopRows *top, const char **why)
@@ -186,7 +175,9 @@ estimate_bound(TopRows *top, const char **why)
 	if (((Const *) value)->constisnull)
 		top->n = 1;
 	else
-		top->n = Max((double) integer_value((Const *) value) - top->below, 1);
+		top->n = Max((double) integer_of_type(exprType(value), ((Const *) value)->constvalue) -
+						 top->below,
+					 1);
 	if (top->n <= BEST_MOST)
 		return true;
 	*why = psprintf("more than %d rows of a group are wanted", BEST_MOST);
