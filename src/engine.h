@@ -25,7 +25,7 @@
  *	 export_groups, and is done.  The last one reads these groups with import_groups before its own
  *	 finish.  Every engine has both functions, and all engines write the same format, so that
  *	 participants may have different engines.  If there are many groups, exports are partitioned by
- *	 a hash of the keys (GroupSink.group).  Each participant whose engine has begin_part then merges
+ *	 a hash of the keys (GroupSink.part).  Each participant whose engine has begin_part then merges
  *	 and returns the groups of some partitions.
  *
  * - A shared query.  Engines that send rows to a server can share one table of groups there. Before
@@ -197,20 +197,27 @@ typedef struct EngineLimit
 typedef struct GroupSink
 {
 	/*
-	 * May be NULL.  Called before a group is written, with a hash of its keys, which is the same in
-	 * all participants.
+	 * NULL if the export is not partitioned.  The next writes go to this partition (group_part).
 	 */
-	void (*group)(struct GroupSink *sink, uint64 hash);
+	void (*part)(struct GroupSink *sink, uint32 part);
 	void (*write)(struct GroupSink *sink, const void *data, size_t len);
 	/*
-	 * May be NULL; only with `group`, and called at most once.  Returns memory for groups as rows:
-	 * bytes[part] bytes for the counts[part] rows of each partition, one partition after another.
-	 * bytes[part] is a multiple of 64.  import_rows gets the memory of a partition as it is, at an
-	 * address of its own.  Returns NULL if the groups must be written instead.
+	 * May be NULL; only with `part`, and called at most once in a section.  Returns memory for
+	 * groups as rows: bytes[part] bytes for the counts[part] rows of each partition, one partition
+	 * after another.  bytes[part] is a multiple of 64.  import_rows gets the memory of a partition
+	 * as it is, at an address of its own.  Returns NULL if the groups must be written instead.
 	 */
 	char *(*rows)(struct GroupSink *sink, const uint32 *counts, const size_t *bytes);
-	int nparts;     /* with `group`: number of partitions, a power of 2 */
-	int part_shift; /* with `group`: 64 - log2(nparts) */
+	/* With `part`: ends a section of the export, and begins the next one. */
+	void (*next_section)(struct GroupSink *sink);
+	/*
+	 * May be NULL; a composite engine sets it for an inner one.  Called with all groups, before
+	 * they are written: transition values of type internal are in memory.
+	 */
+	void (*groups)(void *arg, const GroupBatch *groups);
+	void *groups_arg;
+	int nparts;     /* with `part`: number of partitions, a power of 2 */
+	int part_shift; /* with `part`: 64 - log2(nparts) */
 } GroupSink;
 
 /*
@@ -227,6 +234,7 @@ group_part(const GroupSink *sink, uint64 hash)
 typedef struct GroupSource
 {
 	bool (*read)(struct GroupSource *source, void *data, size_t len);
+	int section; /* of a partitioned export (EngineOps.sections) */
 } GroupSource;
 
 /* Statistics of an engine's work on a device; all zero without one. */
@@ -264,6 +272,7 @@ typedef struct EngineStats
 	size_t mem_peak;
 	uint64 spilled_bytes;
 	int spill_partitions;
+	uint64 values;         /* of ordered sets, which participants exchange with the groups */
 	int changes;           /* changes of the strategy */
 	int parts;             /* partitions of groups that participants merged */
 	char strategy[256];    /* with parameters and the reason for the choice */
@@ -283,6 +292,12 @@ extern void engine_stats_add(EngineStats *total, const EngineStats *stats);
  * needs a segment of dynamic shared memory, of which a server has a limited number, or many files.
  */
 #define ENGINE_MAX_VALUE_SETS 8
+
+/*
+ * Most sections of a partitioned export (EngineOps.sections), for the same reason.  An engine that
+ * would need more has no begin_part.
+ */
+#define ENGINE_MAX_SECTIONS 8
 
 typedef struct EngineOps
 {
@@ -342,10 +357,15 @@ typedef struct EngineOps
 	EngineStatus (*export_groups)(Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups)(Engine *engine, GroupSource *source);
 	/*
-	 * With begin_part: imports n rows of an export that used GroupSink.rows.  `rows` is the memory
+	 * With begin_part: imports n rows of a section that used GroupSink.rows.  `rows` is the memory
 	 * of one partition.  It stays in place until the next call of begin_part or reset.
 	 */
-	EngineStatus (*import_rows)(Engine *engine, const char *rows, uint32 n);
+	EngineStatus (*import_rows)(Engine *engine, int section, const char *rows, uint32 n);
+	/*
+	 * Returns the number of sections of a partitioned export: parts of different kinds, which are
+	 * imported one after the other.  It is the same in all participants.  NULL: there is one.
+	 */
+	int (*sections)(const Engine *engine);
 	/*
 	 * NULL if exports have no hashes.  Called after an export, and after the groups of a partition
 	 * were returned.  Empties the engine before the groups of the next partition are imported;

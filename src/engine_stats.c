@@ -48,6 +48,7 @@ engine_stats_add(EngineStats *total, const EngineStats *stats)
 	total->mem_peak += stats->mem_peak;
 	total->spilled_bytes += stats->spilled_bytes;
 	total->spill_partitions += stats->spill_partitions;
+	total->values += stats->values;
 	total->changes += stats->changes;
 	total->parts += stats->parts;
 	add_device(&total->device, &stats->device);

@@ -18,6 +18,7 @@ composite_init(CompositeEngine *composite, const EngineOps *ops, const AggSpec *
 	composite->ops.export_groups = composite_export_groups;
 	composite->ops.import_groups = composite_import_groups;
 	composite->ops.import_rows = NULL;
+	composite->ops.sections = NULL;
 	composite->ops.begin_part = NULL;
 	composite->ops.distinct_values = NULL;
 	composite->ops.add_distinct_values = NULL;

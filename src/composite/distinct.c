@@ -585,12 +585,13 @@ import_inner(Engine *base, GroupSource *source)
 
 /* EngineOps.import_rows, for such an export. */
 static EngineStatus
-import_inner_rows(Engine *base, const char *rows, uint32 n)
+import_inner_rows(Engine *base, int section, const char *rows, uint32 n)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 	Engine *inner = distinct->inner.engine;
 
-	return composite_status(&distinct->composite, inner, inner->ops->import_rows(inner, rows, n));
+	return composite_status(&distinct->composite, inner,
+							inner->ops->import_rows(inner, section, rows, n));
 }
 
 /* EngineOps.begin_part, once values have been added. */

@@ -67,7 +67,7 @@ read_blocks(GroupSource *base, void *data, size_t len)
 EngineStatus
 export_stream_write(Engine *engine, GroupSink *sink)
 {
-	/* without GroupSink.group: the export is not partitioned */
+	/* without GroupSink.part: the export is not partitioned */
 	ExportSink export = {.base.write = write_block, .stream = sink};
 	EngineStatus status = engine->ops->export_groups(engine, &export.base);
 	uint64 end = 0;

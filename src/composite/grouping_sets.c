@@ -16,8 +16,11 @@
  *		  depend on that order, and extremes of floats, since the later one of 0 and -0 is shown
  *
  * Participants of a parallel plan export the groups of engines that get rows.  The participant that
- * imports them makes the other sets.  If only one engine gets rows, it may share a query with the
- * engines of other participants, and take rows that are cached on its device.
+ * imports them makes the other sets.  If there are many groups, each participant makes the other
+ * sets from its own groups, and exports the groups of all sets by a hash of the set's keys, one set
+ * after another.  A participant that merges a part of these has groups of all sets, each complete.
+ * If only one engine gets rows, it may share a query with the engines of other participants, and
+ * take rows that are cached on its device.
  *
  * Memory: each engine gets a part of EngineEnv.mem_limit, but at least what the smallest work_mem
  * allows, and spills beyond.  Engines that keep values (DISTINCT, ordered sets, orders) may use
@@ -47,10 +50,12 @@ typedef struct SetEngine
 	int parent; /* index in GroupingEngine.sets of the set whose groups it is made from; -1: rows */
 	AggSpec spec;
 	int *key_of; /* [key of the query] key of this set, or -1 */
-	/* With a parent: open only from the parent's groups to the end of its own. */
+	/* With a parent: open only from the parent's groups to the end of its own, or in parts. */
 	Engine *engine;
+	int first_section; /* of its groups in partitioned exports (EngineOps.sections) */
 	EngineStats stats; /* valid if done */
 	bool done;         /* its groups were returned */
+	bool absent;       /* it has no group in this part */
 } SetEngine;
 
 typedef struct GroupingEngine
@@ -60,6 +65,8 @@ typedef struct GroupingEngine
 	int nsets;
 	SetEngine *sets;       /* each after its parent */
 	SetEngine *row_engine; /* one that gets rows */
+	int nsections;
+	bool in_parts; /* merges parts of the groups of all participants */
 
 	/* Groups out. */
 	bool finished;       /* the input has ended */
@@ -287,9 +294,12 @@ set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, b
 											all_nulls, isnull);
 }
 
-/* Opens the engine of a set, whose memory limits and estimates depend on the set. */
+/*
+ * Opens the engine of a set, whose memory limits and estimates depend on the set.  `parts`: its
+ * groups are exchanged with other participants.
+ */
 static void
-open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
+open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set, bool parts)
 {
 	const AggSpec *spec = grouping->composite.spec;
 	EngineEnv env = grouping->composite.env;
@@ -301,7 +311,8 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 	env.fraction_arg = set;
 	if (set->parent >= 0)
 	{
-		env.input.parallel = false;
+		/* partitions of groups depend on the seed that participants share */
+		env.input.parallel = parts;
 		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
 	}
 	set->engine = grouping->open(ops, &set->spec, &env, false);
@@ -350,13 +361,36 @@ grouping_add_batch(Engine *base, const Batch *batch)
 	return ENGINE_OK;
 }
 
+/*
+ * Finishes all sets of a part.  An engine without keys would return a group even without rows, but
+ * only one part has that group.
+ */
+static EngineStatus
+finish_part(GroupingEngine *grouping)
+{
+	for (int s = 0; s < grouping->nsets; s++)
+	{
+		SetEngine *set = &grouping->sets[s];
+		Engine *engine = set->engine;
+
+		if (!set->absent &&
+			composite_status(&grouping->composite, engine, engine->ops->finish(engine)) !=
+				ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	return ENGINE_OK;
+}
+
 /* EngineOps.finish: finishes all engines that get rows. */
 static EngineStatus
 grouping_finish(Engine *base)
 {
-	CompositeEngine *composite = (CompositeEngine *) base;
+	GroupingEngine *grouping = (GroupingEngine *) base;
+	CompositeEngine *composite = &grouping->composite;
 
-	((GroupingEngine *) base)->finished = true;
+	grouping->finished = true;
+	if (grouping->in_parts)
+		return finish_part(grouping);
 	for (int e = 0; e < composite->nengines; e++)
 	{
 		Engine *engine = composite->engines[e];
@@ -441,6 +475,22 @@ widen_keys(GroupingEngine *grouping, const GroupBatch *groups)
 	grouping->repeats = set->times - 1;
 }
 
+/* Opens the engines of the current set's children.  Returns whether there are any. */
+static bool
+open_children(GroupingEngine *grouping, bool parts)
+{
+	bool any = false;
+
+	for (int s = grouping->current + 1; s < grouping->nsets; s++)
+	{
+		if (grouping->sets[s].parent != grouping->current)
+			continue;
+		open_set(grouping, engines_default(), &grouping->sets[s], parts);
+		any = true;
+	}
+	return any;
+}
+
 /*
  * Prepares to return the groups of the current set: opens the engines of its children, and finishes
  * its own.
@@ -451,11 +501,10 @@ begin_set(GroupingEngine *grouping)
 	SetEngine *set = &grouping->sets[grouping->current];
 
 	grouping->begun = true;
-	for (int s = grouping->current + 1; s < grouping->nsets; s++)
-		if (grouping->sets[s].parent == grouping->current)
-			open_set(grouping, engines_default(), &grouping->sets[s]);
+	if (!grouping->in_parts)
+		(void) open_children(grouping, false);
 	/* engines that got rows are finished already */
-	if (set->parent < 0)
+	if (set->parent < 0 || grouping->in_parts)
 		return ENGINE_OK;
 	return composite_status(&grouping->composite, set->engine,
 							set->engine->ops->finish(set->engine));
@@ -479,6 +528,8 @@ end_set(GroupingEngine *grouping)
 	SetEngine *set = &grouping->sets[grouping->current++];
 
 	grouping->begun = false;
+	if (grouping->in_parts)
+		return;
 	set->engine->ops->stats(set->engine, &set->stats);
 	set->done = true;
 	if (set->parent < 0)
@@ -509,10 +560,11 @@ grouping_next_groups(Engine *base, GroupBatch *out)
 		CHECK_FOR_INTERRUPTS();
 		if (!grouping->begun && begin_set(grouping) != ENGINE_OK)
 			return false;
-		if (set->engine->ops->next_groups(set->engine, &groups))
+		if (!set->absent && set->engine->ops->next_groups(set->engine, &groups))
 		{
 			composite_check(&grouping->composite, set->engine);
-			combine_groups(grouping, &groups);
+			if (!grouping->in_parts)
+				combine_groups(grouping, &groups);
 			widen_keys(grouping, &groups);
 			*out = grouping->groups;
 			return true;
@@ -522,6 +574,150 @@ grouping_next_groups(Engine *base, GroupBatch *out)
 		end_set(grouping);
 	}
 	return false;
+}
+
+/* ---- parallel participants ------------------------------------------------------------ */
+
+/* EngineOps.sections: those of all sets. */
+static int
+grouping_sections(const Engine *base)
+{
+	return ((const GroupingEngine *) base)->nsections;
+}
+
+/* GroupSink.groups: combines groups that are exported into the groups of the set's children. */
+static void
+combine_exported(void *arg, const GroupBatch *groups)
+{
+	combine_groups((GroupingEngine *) arg, groups);
+}
+
+/*
+ * EngineOps.export_groups.  By partition it exports all sets; the children of a set are made on the
+ * way.  Otherwise it exports the groups of engines that get rows.
+ */
+static EngineStatus
+grouping_export(Engine *base, GroupSink *sink)
+{
+	GroupingEngine *grouping = (GroupingEngine *) base;
+	GroupSink saved = *sink;
+
+	if (sink->part == NULL)
+		return composite_export_groups(base, sink);
+	for (int s = 0; s < grouping->nsets; s++)
+	{
+		SetEngine *set = &grouping->sets[s];
+		Engine *engine = set->engine;
+		EngineStatus status;
+
+		if (s > 0)
+			sink->next_section(sink);
+		grouping->current = s;
+		if (open_children(grouping, true))
+		{
+			sink->groups = combine_exported;
+			sink->groups_arg = grouping;
+		}
+		status = engine->ops->export_groups(engine, sink);
+		sink->groups = saved.groups;
+		sink->groups_arg = saved.groups_arg;
+		if (composite_status(&grouping->composite, engine, status) != ENGINE_OK)
+			return ENGINE_FAILED;
+		close_child(set);
+		if (set->parent < 0 && engine->ops->begin_part)
+			engine->ops->begin_part(engine, 0);
+	}
+	grouping->current = 0;
+	return ENGINE_OK;
+}
+
+/*
+ * Returns the engine that imports groups of this section, and sets *section to the number among the
+ * sections of that engine.
+ */
+static Engine *
+begin_section(GroupingEngine *grouping, int *section)
+{
+	int s = grouping->nsets - 1;
+
+	while (grouping->sets[s].first_section > *section)
+		s--;
+	*section -= grouping->sets[s].first_section;
+	grouping->sets[s].absent = false;
+	return grouping->sets[s].engine;
+}
+
+/* EngineOps.import_groups. */
+static EngineStatus
+grouping_import(Engine *base, GroupSource *source)
+{
+	GroupingEngine *grouping = (GroupingEngine *) base;
+	int section = source->section;
+	Engine *engine;
+	EngineStatus status;
+
+	if (!grouping->in_parts)
+		return composite_import_groups(base, source);
+	engine = begin_section(grouping, &source->section);
+	status = engine->ops->import_groups(engine, source);
+	source->section = section;
+	return composite_status(&grouping->composite, engine, status);
+}
+
+/* EngineOps.import_rows. */
+static EngineStatus
+grouping_import_rows(Engine *base, int section, const char *rows, uint32 n)
+{
+	GroupingEngine *grouping = (GroupingEngine *) base;
+	Engine *engine = begin_section(grouping, &section);
+
+	return composite_status(&grouping->composite, engine,
+							engine->ops->import_rows(engine, section, rows, n));
+}
+
+/* EngineOps.begin_part: empties the engines of all sets, and opens those that are closed. */
+static void
+grouping_begin_part(Engine *base, uint32 groups)
+{
+	GroupingEngine *grouping = (GroupingEngine *) base;
+
+	grouping->in_parts = true;
+	grouping->finished = grouping->begun = false;
+	grouping->current = grouping->repeats = 0;
+	for (int s = 0; s < grouping->nsets; s++)
+	{
+		SetEngine *set = &grouping->sets[s];
+
+		if (set->engine == NULL)
+			open_set(grouping, engines_default(), set, true);
+		/* the number is that of the first set */
+		set->engine->ops->begin_part(set->engine, s == 0 ? groups : 0);
+		set->absent = set->spec.nkeys == 0;
+	}
+}
+
+/* Numbers the sections, and offers to merge parts if the engines that get rows do. */
+static void
+offer_parts(GroupingEngine *grouping)
+{
+	EngineOps *ops = &grouping->composite.ops;
+	bool possible = true;
+
+	for (int s = 0; s < grouping->nsets; s++)
+	{
+		SetEngine *set = &grouping->sets[s];
+		const Engine *engine = set->engine;
+
+		set->first_section = grouping->nsections;
+		grouping->nsections += engine && engine->ops->sections ? engine->ops->sections(engine) : 1;
+		possible &= engine == NULL || engine->ops->begin_part != NULL;
+	}
+	ops->export_groups = grouping_export;
+	ops->import_groups = grouping_import;
+	ops->import_rows = grouping_import_rows;
+	ops->sections = grouping_sections;
+	if (possible && grouping->nsections <= ENGINE_MAX_SECTIONS)
+		ops->begin_part = grouping_begin_part;
 }
 
 /* ---- a shared query ------------------------------------------------------------------- */
@@ -566,12 +762,12 @@ grouping_reset(Engine *base)
 	GroupingEngine *grouping = (GroupingEngine *) base;
 
 	composite_reset_engines(&grouping->composite);
-	grouping->finished = grouping->begun = false;
+	grouping->finished = grouping->begun = grouping->in_parts = false;
 	grouping->current = grouping->repeats = 0;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
 		close_child(&grouping->sets[s]);
-		grouping->sets[s].done = false;
+		grouping->sets[s].done = grouping->sets[s].absent = false;
 	}
 }
 
@@ -679,12 +875,13 @@ grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *e
 		make_set_spec(grouping, set);
 		if (set->parent < 0)
 		{
-			open_set(grouping, ops, set);
+			open_set(grouping, ops, set, true);
 			composite_add_engine(composite, set->engine);
 			grouping->row_engine = set;
 		}
 	}
 	set_callbacks(grouping);
+	offer_parts(grouping);
 	grouping->groups.keys = palloc0(sizeof(Datum *) * (spec->nkeys + 1));
 	grouping->groups.keynulls = palloc0(sizeof(bool *) * (spec->nkeys + 1));
 	grouping->combined.keys = palloc0(sizeof(Datum *) * (spec->nkeys + 1));

@@ -15,7 +15,8 @@
  * is gathered in the emptied table after the groups before it are done, as in the CPU engine.
  *
  * Participants of a parallel plan export the groups of the inner engine, then groups, values and
- * rows of partitions.
+ * rows of partitions.  If there are many values, this is divided by a hash of the keys, and each
+ * participant finds the results of some parts.
  *
  * A GPU needs no such engine: it sorts (group, code) and reads ranks of the sorted codes
  * (EngineOps.runs_sets).
@@ -348,8 +349,6 @@ ordered_next_groups(Engine *base, GroupBatch *out)
 	return more;
 }
 
-/* ---- reset, statistics, close -------------------------------------------------------- */
-
 /* Closes and deletes the files of all partitions. */
 static void
 close_files(OrderedSetEngine *engine)
@@ -358,6 +357,53 @@ close_files(OrderedSetEngine *engine)
 	partition_list_clear(&engine->pending);
 	partition_close(&engine->in);
 }
+
+/* ---- parallel participants ------------------------------------------------------------- */
+
+/* EngineOps.sections: that of the inner engine, and one with the values. */
+static int
+ordered_sections(const Engine *base)
+{
+	return 2;
+}
+
+/* EngineOps.import_rows: groups of the inner engine. */
+static EngineStatus
+ordered_import_rows(Engine *base, int section, const char *rows, uint32 n)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	Engine *inner = engine->inner.engine;
+
+	return composite_status(&engine->composite, inner,
+							inner->ops->import_rows(inner, section, rows, n));
+}
+
+/* EngineOps.begin_part: removes all groups and values. */
+static void
+ordered_begin_part(Engine *base, uint32 groups)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	Engine *inner = engine->inner.engine;
+
+	inner->ops->begin_part(inner, groups);
+	close_files(engine);
+	clear_groups(engine);
+	engine->level = 0;
+	engine->in_parts = true;
+	/* an array over the range of keys would be large for the groups of a part */
+	engine->mode_chosen = true;
+}
+
+/* Offers to merge parts, if the inner engine does. */
+static void
+offer_parts(OrderedSetEngine *engine)
+{
+	engine->composite.ops.begin_part =
+		engine->inner.engine->ops->begin_part ? ordered_begin_part : NULL;
+	engine->in_parts = false;
+}
+
+/* ---- reset, statistics, close -------------------------------------------------------- */
 
 /* EngineOps.reset: removes all groups, values and files. */
 static void
@@ -370,6 +416,7 @@ ordered_reset(Engine *base)
 	engine->level = 0;
 	engine->groups = 0;
 	composite_reset_engines(&engine->composite);
+	offer_parts(engine);
 }
 
 /* EngineOps.stats: those of the inner engine, with the memory and files of the values added. */
@@ -382,7 +429,10 @@ ordered_stats(Engine *base, EngineStats *stats)
 
 	engine->inner.engine->ops->stats(engine->inner.engine, stats);
 	for (int v = 0; v < engine->composite.spec->nvalues; v++)
+	{
 		spilled += value_store_spilled(engine->stores[v]);
+		stats->values += value_store_count(engine->stores[v]);
+	}
 	stats->rows = engine->composite.rows;
 	stats->batches = engine->composite.batches;
 	stats->groups = Max(stats->groups, Max(engine->groups, engine->table->ngroups));
@@ -440,6 +490,9 @@ open_stores(OrderedSetEngine *engine, size_t total_limit)
 	else if (spec->nkeys == 1 && spec->keys[0].kind == KEY_DATUM)
 		mode = TABLE_DICTIONARY;
 	engine->table = group_table_create(env->cxt, &engine->own, mode, env->batch_rows);
+	/* a group is in the same partition here and in the inner engine */
+	if (env->input.parallel)
+		group_keys_set_seed(&engine->table->keys, hash_seed(env->seed[0], env->seed[1]));
 	engine->stores = palloc0(sizeof(ValueStore *) * (spec->nvalues + 1));
 	for (int v = 0; v < spec->nvalues; v++)
 		engine->stores[v] = value_store_create(
@@ -463,6 +516,8 @@ ordered_engine_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *
 	composite->ops.next_groups = ordered_next_groups;
 	composite->ops.export_groups = ordered_export_groups;
 	composite->ops.import_groups = ordered_import_groups;
+	composite->ops.import_rows = ordered_import_rows;
+	composite->ops.sections = ordered_sections;
 	composite->ops.reset = ordered_reset;
 	composite->ops.stats = ordered_stats;
 	composite->ops.close = ordered_close;
@@ -474,6 +529,7 @@ ordered_engine_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *
 	make_own_spec(engine);
 	make_batches(engine);
 	open_stores(engine, env->mem_limit);
+	offer_parts(engine);
 	MemoryContextSwitchTo(old);
 	return &composite->base;
 }

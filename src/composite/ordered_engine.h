@@ -42,6 +42,8 @@ typedef struct OrderedSetEngine
 	RowReader *reader;
 	StringInfoData record;
 
+	bool in_parts; /* merges partitions of the groups of all participants */
+
 	/* For statistics. */
 	uint64 spilled_bytes;
 	int spill_partitions;

@@ -10,6 +10,10 @@
  *		records of rows in partitions, and a record length of 0
  *
  * A record is its length as a uint32, then as many bytes (groups/record.h).
+ *
+ * A partitioned export has two sections: what the inner engine exports, and in each partition the
+ * rest of the above.  Participants of a parallel plan who merge a partition have all values of its
+ * groups, and find the results of these groups.
  */
 #include "postgres.h"
 
@@ -83,46 +87,135 @@ typedef struct ForeignGroups
 	bool *nulls;
 } ForeignGroups;
 
+/* Divides the groups among the partitions of an export, in the current memory context. */
+static ExportGroups
+divide_groups(const OrderedSetEngine *engine, const GroupSink *sink)
+{
+	const GroupTable *table = engine->table;
+	uint32 n = table->ngroups;
+	/* without keys there is one group, and only its partition may be written to */
+	ExportGroups groups = {.nparts = sink->part && engine->own.nkeys > 0 ? sink->nparts : 1};
+	uint32 *next = palloc0((groups.nparts + 1) * sizeof(uint32));
+
+	groups.starts = palloc0((groups.nparts + 1) * sizeof(uint32));
+	groups.order = palloc_extended((n + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	groups.index_of = palloc_extended((n + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	groups.part_of = palloc_extended((n + 1) * sizeof(uint16), MCXT_ALLOC_HUGE);
+	for (uint32 g = 0; g < n; g++)
+	{
+		uint32 part = 0;
+
+		if (g % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (sink->part)
+			part = group_part(sink, group_keys_row_hash(&table->keys, group_row(table, g)));
+		groups.part_of[g] = part;
+		groups.index_of[g] = next[part]++;
+	}
+	for (int p = 0; p < groups.nparts; p++)
+		groups.starts[p + 1] = groups.starts[p] + next[p];
+	for (uint32 g = 0; g < n; g++)
+		groups.order[groups.starts[groups.part_of[g]] + groups.index_of[g]] = g;
+	pfree(next);
+	return groups;
+}
+
+/* Writes the number of groups of each partition, and their keys. */
+static void
+export_keys(OrderedSetEngine *engine, GroupSink *sink, const ExportGroups *groups)
+{
+	const GroupTable *table = engine->table;
+	RowBuilder *builder = &engine->builder;
+
+	for (int p = 0; p < groups->nparts; p++)
+	{
+		uint32 n = groups->starts[p + 1] - groups->starts[p];
+
+		export_part(sink, p);
+		sink->write(sink, &n, sizeof(n));
+		for (uint32 i = 0; i < n; i++)
+		{
+			const char *row = group_row(table, groups->order[groups->starts[p] + i]);
+
+			if (i % 1024 == 0)
+				CHECK_FOR_INTERRUPTS();
+			row_builder_begin(builder);
+			for (int c = 0; c < engine->own.ncols; c++)
+			{
+				bool isnull = true;
+				Datum key = (Datum) 0;
+
+				if (c < engine->own.nkeys)
+					key = group_key_datum(&table->keys, row, c, &isnull);
+				row_builder_write(builder, c, 0, key, isnull);
+			}
+			row_record_write(&engine->record, &engine->own, &builder->batch, 0);
+			write_record(sink, &engine->record);
+		}
+	}
+	row_builder_begin(builder);
+}
+
+/* Writes the rows of groups that are not in the table. */
+static void
+export_rows(OrderedSetEngine *engine, GroupSink *sink, int nparts)
+{
+	uint32 end = 0;
+	const Batch *batch;
+
+	ordered_finish_partitions(engine);
+	while (partition_list_pop(&engine->pending, &engine->in))
+	{
+		while (engine->in.rows &&
+			   (batch = row_reader_next(engine->reader, engine->in.rows)) != NULL)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (sink->part)
+				group_keys_hash_datums(&engine->table->keys, batch);
+			for (int i = 0; i < batch->nrows; i++)
+			{
+				if (sink->part)
+					sink->part(
+						sink,
+						group_part(sink, group_keys_spill_hash(&engine->table->keys, batch, i)));
+				row_record_write(&engine->record, &engine->own, batch, i);
+				write_record(sink, &engine->record);
+			}
+		}
+		partition_close(&engine->in);
+	}
+	for (int p = 0; p < nparts; p++)
+	{
+		export_part(sink, p);
+		sink->write(sink, &end, sizeof(end));
+	}
+}
+
 EngineStatus
 ordered_export_groups(Engine *base, GroupSink *sink)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	GroupTable *table = engine->table;
-	uint32 end = 0;
-	RowBuilder *builder = &engine->builder;
-	int nkeys = engine->own.nkeys;
+	Engine *inner = engine->inner.engine;
+	EngineStatus status = sink->part ?
+		composite_status(&engine->composite, inner, inner->ops->export_groups(inner, sink)) :
+		composite_export_groups(base, sink);
+	MemoryContext cxt, old;
+	ExportGroups groups;
 
-	if (composite_export_groups(base, sink) != ENGINE_OK)
+	if (status != ENGINE_OK)
 		return ENGINE_FAILED;
-	sink->write(sink, &table->ngroups, sizeof(table->ngroups));
-	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		if (g % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		row_builder_begin(builder);
-		for (int c = 0; c < engine->own.ncols; c++)
-		{
-			bool isnull = true;
-			Datum key = (Datum) 0;
-
-			if (c < nkeys)
-				key = group_key_datum(&table->keys, group_row(table, g), c, &isnull);
-			row_builder_write(builder, c, 0, key, isnull);
-		}
-		row_record_write(&engine->record, &engine->own, &builder->batch, 0);
-		write_record(sink, &engine->record);
-	}
-	row_builder_begin(builder);
+	if (sink->part)
+		sink->next_section(sink);
+	cxt = AllocSetContextCreate(engine->composite.env.cxt, "gpuagg exported groups",
+								ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	groups = divide_groups(engine, sink);
+	export_keys(engine, sink, &groups);
 	for (int v = 0; v < engine->composite.spec->nvalues; v++)
-		value_store_export(engine->stores[v], sink);
-	ordered_finish_partitions(engine);
-	while (partition_list_pop(&engine->pending, &engine->in))
-	{
-		while (engine->in.rows && partition_read(engine->in.rows, &engine->record))
-			write_record(sink, &engine->record);
-		partition_close(&engine->in);
-	}
-	sink->write(sink, &end, sizeof(end));
+		value_store_export(engine->stores[v], sink, &groups);
+	export_rows(engine, sink, groups.nparts);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
 	return ENGINE_OK;
 }
 
@@ -234,9 +327,15 @@ ordered_import_groups(Engine *base, GroupSource *source)
 	MemoryContext cxt = AllocSetContextCreate(engine->composite.env.cxt, "gpuagg imported groups",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	EngineStatus status = composite_import_groups(base, source);
+	Engine *inner = engine->inner.engine;
+	EngineStatus status = ENGINE_OK;
 
-	if (status == ENGINE_OK)
+	if (!engine->in_parts)
+		status = composite_import_groups(base, source);
+	else if (source->section == 0)
+		status =
+			composite_status(&engine->composite, inner, inner->ops->import_groups(inner, source));
+	if (status == ENGINE_OK && (!engine->in_parts || source->section > 0))
 		import_values(engine, source);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);

@@ -179,10 +179,11 @@ write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
 
 		cpu_write_group(engine, g);
 		len = engine->record.len;
-		if (sink->group)
-			sink->group(
-				sink,
-				group_keys_row_hash(&engine->table->keys, group_row(engine->table, from + g)));
+		if (sink->part)
+			sink->part(sink,
+					   group_part(sink,
+								  group_keys_row_hash(&engine->table->keys,
+													  group_row(engine->table, from + g))));
 		sink->write(sink, &len, sizeof(len));
 		sink->write(sink, engine->record.data, len);
 	}
@@ -216,6 +217,20 @@ share_groups(CpuEngine *engine, GroupSink *sink)
 	return cpu_shares_values(engine) && cpu_share_values(engine, sink);
 }
 
+/* Shows all groups of the table to the sink, if it wants to see them. */
+static void
+show_groups(CpuEngine *engine, GroupSink *sink)
+{
+	uint32 n = sink->groups ? engine->table->ngroups : 0;
+
+	for (uint32 from = 0; from < n; from += engine->groups.ngroups)
+	{
+		CHECK_FOR_INTERRUPTS();
+		cpu_emit(engine, from, n);
+		sink->groups(sink->groups_arg, &engine->groups);
+	}
+}
+
 /* Writes all groups to the sink. Afterwards, only the engine's statistics may be used. */
 static EngineStatus
 cpu_export_groups(Engine *base, GroupSink *sink)
@@ -224,7 +239,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	GroupTable *table = engine->table;
 
 	/* a group's part is chosen by a hash of its table row, which groups in bits do not have */
-	if (sink->group && engine->bits)
+	if (sink->part && engine->bits)
 		cpu_leave_bits(engine, "groups are exchanged");
 	engine->finished = true;
 	while (engine->bits)
@@ -237,9 +252,10 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	}
 	do
 	{
+		show_groups(engine, sink);
 		if (!share_groups(engine, sink))
 		{
-			if (sink->group && cpu_exchanges_rows(engine))
+			if (sink->part && cpu_exchanges_rows(engine))
 				cpu_write_rows(engine, sink);
 			else
 				export_records(engine, sink);

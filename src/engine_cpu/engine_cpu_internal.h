@@ -381,7 +381,7 @@ extern void cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n);
 /* ---- merge.c ------------------------------------------------------------ */
 
 extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
-extern EngineStatus cpu_import_rows(Engine *base, const char *rows, uint32 n);
+extern EngineStatus cpu_import_rows(Engine *base, int section, const char *rows, uint32 n);
 /* Reads the groups in a partition's file, and combines them with the table's. */
 extern void cpu_read_groups(CpuEngine *engine, BufFile *file);
 

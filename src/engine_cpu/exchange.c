@@ -94,8 +94,8 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 			CHECK_FOR_INTERRUPTS();
 			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
 		}
-		if (sink->group)
-			sink->group(sink, group_keys_row_hash(&table->keys, row));
+		if (sink->part)
+			sink->part(sink, group_part(sink, group_keys_row_hash(&table->keys, row)));
 		memcpy(record->data + sizeof(len), row, table->row_size);
 		sink->write(sink, record->data, sizeof(len) + table->row_size);
 	}

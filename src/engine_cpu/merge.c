@@ -257,7 +257,7 @@ cpu_import_groups(Engine *base, GroupSource *source)
 }
 
 EngineStatus
-cpu_import_rows(Engine *base, const char *rows, uint32 n)
+cpu_import_rows(Engine *base, int section, const char *rows, uint32 n)
 {
 	CpuEngine *engine = (CpuEngine *) base;
 

@@ -6,7 +6,8 @@
  * open.c		opens spec, engine and feed
  * parallel.c	participants of a parallel plan
  * parallel_groups.c	moves groups between participants
- * shared_rows.c	groups of participants, as rows in shared memory
+ * part_sink.c	what a participant writes of its groups by partition
+ * shared_rows.c	groups of participants in shared memory
  * group_filter.c	leaves out groups that HAVING or LIMIT drops
  * tuples.c		makes tuples of groups
  * kept.c		keeps tuples for rescans

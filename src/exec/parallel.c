@@ -18,12 +18,15 @@
  *
  * Many groups, while others are active.  A participant decides at the end of its input that the
  * groups are merged in partitions (GpuAggShared.partitioned), and those that end after it do the
- * same.  A hash of the keys decides the partition of a group.  A participant leaves its groups as
- * rows in shared memory (shared_rows.c), if they and its table fit the memory of one participant.
- * Otherwise it writes records to a shared temporary file for each partition.  It then waits at a
- * barrier until no participant is active.  After that each participant takes one partition after
- * another, merges what all have written of it, and returns its groups.  Groups that participants
- * exported before the decision are imported by the one that decides, before it writes its own.
+ * same.  A hash of the keys decides the partition of a group.  Values of ordered sets, which follow
+ * their groups, count as groups.  A participant leaves its groups as rows in shared memory
+ * (shared_rows.c), if they and its table fit the memory of one participant.  Otherwise it writes
+ * records by partition, to shared memory if they are few, else to shared temporary files
+ * (part_sink.c).  Grouping sets and ordered sets have several sections of such groups.  It then
+ * waits at a barrier until no participant is active.  After that each participant takes one
+ * partition after another, merges what all have written of it, and returns its groups.  Groups that
+ * participants exported before the decision are imported by the one that decides, before it writes
+ * its own.
  *
  * Why waiting at the barrier cannot deadlock:
  *
@@ -77,6 +80,7 @@
 #include "postgres.h"
 
 #include "executor/nodeHash.h"
+#include "nodes/nodeFuncs.h"
 #include "port/pg_bitutils.h"
 #include "storage/shm_toc.h"
 #include "utils/wait_event.h"
@@ -91,44 +95,54 @@
 /* Groups of a partition that fit in the processor's cache. */
 #define PART_GROUPS 8192
 #define MAX_PARTS 256
+/* Values of ordered sets that take as much memory as a group. */
+#define VALUES_PER_GROUP 8
 
 /* ---- set-up ------------------------------------------------------------ */
 
 /*
- * Returns the number of exchanges that the scan may need: of groups, and of the distinct values of
- * row sets, of which there are at most as many as aggregates with DISTINCT.  Values of more than
- * ENGINE_MAX_VALUE_SETS sets are not exchanged.
+ * Returns the number of segments that a participant may need, one for each section of an exchange:
+ * of groups, and of the distinct values of row sets.  Sets *values to the segments for values.
  */
 static int
-count_exchanges(const CustomScanState *node)
+count_segments(const CustomScanState *node, int *values)
 {
-	int n = 0;
+	int nsets = Max(((const GpuAggState *) node)->plan->nsets, 1);
+	int distincts = 0;
+	bool ordered_sets = false;
 	ListCell *lc;
 
 	foreach (lc, ((CustomScan *) node->ss.ps.plan)->custom_scan_tlist)
 	{
 		Expr *expr = lfirst_node(TargetEntry, lc)->expr;
 
-		n += IsA(expr, Aggref) && ((Aggref *) expr)->aggdistinct != NIL;
+		if (!IsA(expr, Aggref))
+			continue;
+		distincts += ((Aggref *) expr)->aggdistinct != NIL;
+		ordered_sets |= aggmap_is_ordered_set((Aggref *) expr);
 	}
-	return Min(n, ENGINE_MAX_VALUE_SETS) + 1;
+	*values = Min(distincts * nsets, ENGINE_MAX_VALUE_SETS);
+	return *values + Min(ordered_sets ? 2 * nsets : nsets, ENGINE_MAX_SECTIONS);
 }
 
 /* Returns what the participants share about the feed; it follows the SharedRows. */
 static FeedShared *
 find_feed_shared(const CustomScanState *node, GpuAggShared *shared)
 {
+	int values;
+
 	return (FeedShared *) ((char *) parallel_rows(shared) +
-						   MAXALIGN(shared_rows_size(shared->most, count_exchanges(node))));
+						   MAXALIGN(shared_rows_size(shared->most, count_segments(node, &values))));
 }
 
 Size
 parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
 	int participants = pcxt->nworkers + 1;
+	int values;
 
 	return parallel_exports_size(participants) +
-		MAXALIGN(shared_rows_size(participants, count_exchanges(node))) +
+		MAXALIGN(shared_rows_size(participants, count_segments(node, &values))) +
 		feed_shared_size(((GpuAggState *) node)->child);
 }
 
@@ -169,6 +183,34 @@ count_partitions(int participants, double groups)
 }
 
 /*
+ * Returns the number of partitions of groups.  Values without codes, of ordered sets, are sorted in
+ * each partition, as far as they differ, so one for each participant is enough.  Otherwise values
+ * count as groups with as much memory.
+ */
+static int
+count_group_partitions(const CustomScanState *node, int participants)
+{
+	const GpuAggPlan *plan = ((const GpuAggState *) node)->plan;
+	double groups = plan->est_groups;
+	bool sorts = false;
+	int parts;
+	ListCell *lc;
+
+	foreach (lc, ((CustomScan *) node->ss.ps.plan)->custom_scan_tlist)
+	{
+		Aggref *aggref = (Aggref *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(aggref, Aggref) || !aggmap_is_ordered_set(aggref) || aggref->args == NIL)
+			continue;
+		groups += plan->est_rows / VALUES_PER_GROUP;
+		sorts |=
+			!spec_type_has_codes(exprType((Node *) linitial_node(TargetEntry, aggref->args)->expr));
+	}
+	parts = count_partitions(participants, groups);
+	return sorts ? Min(parts, 1 << pg_ceil_log2_32(Min(Max(participants, 2), MAX_PARTS))) : parts;
+}
+
+/*
  * Lets the choices for the feed be those of the first scan. A LIMIT above ends a parallel plan,
  * whose rescan has new shared memory; but the leader's feed stays open.
  */
@@ -202,10 +244,11 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	pg_atomic_init_u32(&shared->next_part, 0);
 	pg_atomic_init_u32(&shared->next_value_part, 0);
 	shared->most = pcxt->nworkers + 1;
-	shared->nparts = count_partitions(shared->most, state->plan->est_groups);
+	shared->nparts = count_group_partitions(node, shared->most);
 	/* there may be as many distinct values as rows */
 	shared->nvalue_parts = count_partitions(shared->most, state->plan->est_rows);
-	shared_rows_init(parallel_rows(shared), shared->most, count_exchanges(node), pcxt->seg);
+	shared_rows_init(parallel_rows(shared), shared->most,
+					 count_segments(node, &shared->value_segments), pcxt->seg);
 	reset_counters(shared);
 	shared->support = exec_slot_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
@@ -375,6 +418,7 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 	GpuAggShared *shared = state->shared;
 	bool many_values = has_many_values(state);
 	bool spilled = stats->spilled_bytes > 0 && state->spec->nkeys > 0;
+	uint64 exchanged = stats->groups + (state->spec->nkeys > 0 ? stats->values : 0);
 	InputEnd end;
 
 	SpinLockAcquire(&shared->mutex);
@@ -392,7 +436,7 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 		shared->first_export = shared->nexports;
 	}
 	else if (end == END_EXPORT && state->engine->ops->begin_part &&
-			 (stats->groups >= MANY_GROUPS / shared->active || spilled))
+			 (exchanged >= MANY_GROUPS / shared->active || spilled))
 	{
 		end = END_PARTS_FIRST;
 		shared->partitioned = true;
@@ -503,7 +547,7 @@ merge_values(GpuAggState *state)
 			status = state->engine->ops->add_distinct_values(state->engine, set);
 		if (status != ENGINE_OK)
 			return status;
-		parallel_release_part(state, EXCHANGE_VALUES(set), next % shared->nvalue_parts);
+		parallel_release_part(state, engine, EXCHANGE_VALUES(set), next % shared->nvalue_parts);
 		state->run.parts++;
 	}
 }
@@ -724,7 +768,7 @@ parallel_next_part(GpuAggState *state, bool *more)
 	if (shared == NULL)
 		return ENGINE_OK;
 	if (state->run.part >= 0)
-		parallel_release_part(state, EXCHANGE_GROUPS, state->run.part);
+		parallel_release_part(state, state->engine, EXCHANGE_GROUPS, state->run.part);
 	state->run.part = -1;
 	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
 	if (part >= shared->nparts)

@@ -8,6 +8,7 @@
 #include "storage/buffile.h"
 
 #include "exec/parallel_internal.h"
+#include "exec/part_sink.h"
 
 /* Exports with more bytes than this go to a file. */
 #define EXPORT_MEMORY (1024 * 1024)
@@ -18,6 +19,7 @@ typedef struct ExportSink
 {
 	GroupSink base;
 	GpuAggState *state;
+	MemoryContext cxt; /* of the file; engines write in contexts of their own */
 	char *buffer;
 	size_t used;
 	BufFile *file; /* NULL while the buffer suffices */
@@ -45,10 +47,12 @@ export_write(GroupSink *base, const void *data, size_t len)
 	}
 	if (sink->file == NULL)
 	{
+		MemoryContext old = MemoryContextSwitchTo(sink->cxt);
 		char name[MAXPGPATH];
 
 		export_file_name(name, sink->state->run.participant);
 		sink->file = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
+		MemoryContextSwitchTo(old);
 		BufFileWrite(sink->file, sink->buffer, sink->used);
 	}
 	/* older releases have no const here */
@@ -58,7 +62,7 @@ export_write(GroupSink *base, const void *data, size_t len)
 EngineStatus
 parallel_export(GpuAggState *state, GroupExport *export)
 {
-	ExportSink sink = {{NULL, export_write}, state};
+	ExportSink sink = {{NULL, export_write}, state, CurrentMemoryContext};
 	EngineStatus status;
 
 	sink.buffer = palloc(EXPORT_MEMORY);
@@ -84,66 +88,6 @@ parallel_export(GpuAggState *state, GroupExport *export)
 	return status;
 }
 
-/* Writes a participant's groups by partition. */
-typedef struct PartSink
-{
-	GroupSink base;
-	GpuAggState *state;
-	int exchange;
-	BufFile **files;   /* [partition] NULL: nothing was written yet */
-	BufFile **current; /* file of the current group's partition */
-} PartSink;
-
-/* Sets name to the name of the file with a participant's groups of a partition. */
-static void
-part_file_name(char *name, int exchange, int participant, int part)
-{
-	snprintf(name, MAXPGPATH, "part%d.%d.%d", exchange, participant, part);
-}
-
-/* GroupSink.group: the next writes go to the partition of this hash. */
-static void
-part_group(GroupSink *base, uint64 hash)
-{
-	PartSink *sink = (PartSink *) base;
-
-	sink->current = &sink->files[group_part(base, hash)];
-}
-
-/* GroupSink.write: writes to the file of the current partition. */
-static void
-part_write(GroupSink *base, const void *data, size_t len)
-{
-	PartSink *sink = (PartSink *) base;
-
-	if (*sink->current == NULL)
-	{
-		char name[MAXPGPATH];
-
-		part_file_name(name, sink->exchange, sink->state->run.participant,
-					   sink->current - sink->files);
-		*sink->current = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
-	}
-	BufFileWrite(*sink->current, unconstify(void *, data), len);
-}
-
-/*
- * GroupSink.rows: returns shared memory for all of this participant's groups as rows, or NULL if
- * there is none.
- */
-static char *
-part_rows(GroupSink *base, const uint32 *counts, const size_t *bytes)
-{
-	PartSink *sink = (PartSink *) base;
-	GpuAggState *state = sink->state;
-	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	char *rows = shared_rows_create(parallel_rows(state->shared), &state->mapped, sink->exchange,
-									state->run.participant, counts, bytes, base->nparts);
-
-	MemoryContextSwitchTo(old);
-	return rows;
-}
-
 /* Returns the number of partitions in an exchange. */
 static int
 count_parts(const GpuAggShared *shared, int exchange)
@@ -154,23 +98,12 @@ count_parts(const GpuAggShared *shared, int exchange)
 EngineStatus
 parallel_export_parts(GpuAggState *state, Engine *engine, int exchange)
 {
-	int nparts = count_parts(state->shared, exchange);
-	PartSink sink = {
-		{part_group, part_write, part_rows, nparts, 64 - pg_leftmost_one_pos32(nparts)},
-		state,
-		exchange};
+	PartSink sink;
 	EngineStatus status;
 
-	sink.files = palloc0(sizeof(BufFile *) * nparts);
+	part_sink_begin(&sink, state, exchange, count_parts(state->shared, exchange));
 	status = engine->ops->export_groups(engine, &sink.base);
-	for (int p = 0; p < nparts; p++)
-	{
-		if (sink.files[p] == NULL)
-			continue;
-		BufFileExportFileSet(sink.files[p]);
-		BufFileClose(sink.files[p]);
-	}
-	pfree(sink.files);
+	part_sink_end(&sink);
 	return status;
 }
 
@@ -231,34 +164,48 @@ parallel_import(GpuAggState *state, const GroupExport *export)
 }
 
 /*
- * Returns the memory of a partition that a participant has in shared memory, and sets *n to the
- * number of its rows; NULL if it has none there.
+ * Finds what a participant has in shared memory of a section of a partition.  Returns false if it
+ * has nothing there.
  */
-static const char *
-find_rows(GpuAggState *state, int exchange, int participant, int part, uint32 *n)
+static bool
+find_shared(GpuAggState *state, int exchange, int section, int participant, int part,
+			SharedPart *found)
 {
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	const char *rows =
-		shared_rows_find(parallel_rows(shared), &state->mapped, exchange, participant, part, n);
+	bool result =
+		shared_rows_find(parallel_rows(shared), &state->mapped,
+						 part_segment(shared, exchange, section), participant, part, found);
 
 	MemoryContextSwitchTo(old);
-	return rows;
+	return result;
+}
+
+/* Imports what a participant has in shared memory of a section of a partition. */
+static EngineStatus
+import_shared(Engine *engine, int section, const SharedPart *part)
+{
+	ImportSource source = {{import_read, section}, part->data, part->bytes};
+
+	if (!part->export)
+		return engine->ops->import_rows(engine, section, part->data, part->n);
+	return part->bytes > 0 ? engine->ops->import_groups(engine, &source.base) : ENGINE_OK;
 }
 
 /*
- * Imports the groups of a partition that a participant has written to a file, if any, and deletes
- * the file.
+ * Imports what a participant has written to a file of a section of a partition, if anything, and
+ * deletes the file.
  */
 static EngineStatus
-import_file(GpuAggState *state, Engine *engine, int exchange, int participant, int part)
+import_file(GpuAggState *state, Engine *engine, int exchange, int section, int participant,
+			int part)
 {
 	GpuAggShared *shared = state->shared;
-	ImportSource source = {{import_read}};
+	ImportSource source = {{import_read, section}};
 	char name[MAXPGPATH];
 	EngineStatus status;
 
-	part_file_name(name, exchange, participant, part);
+	part_file_name(name, exchange, section, participant, part);
 	source.file = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, true);
 	if (source.file == NULL)
 		return ENGINE_OK;
@@ -268,30 +215,46 @@ import_file(GpuAggState *state, Engine *engine, int exchange, int participant, i
 	return status;
 }
 
+/* Returns the number of sections in the exports of an engine. */
+static int
+count_sections(const Engine *engine)
+{
+	return engine->ops->sections ? engine->ops->sections(engine) : 1;
+}
+
 EngineStatus
 parallel_import_part(GpuAggState *state, Engine *engine, int exchange, int part)
 {
-	GpuAggShared *shared = state->shared;
-	uint32 n, most = 0;
+	int participants = state->shared->attached;
+	int nsections = count_sections(engine);
+	SharedPart found;
+	uint32 most = 0;
 
-	for (int p = 0; p < shared->attached; p++)
-		if (find_rows(state, exchange, p, part, &n) != NULL)
-			most = Max(most, n);
+	for (int p = 0; p < participants; p++)
+		if (find_shared(state, exchange, 0, p, part, &found))
+			most = Max(most, found.n);
 	engine->ops->begin_part(engine, most);
-	for (int p = 0; p < shared->attached; p++)
+	for (int s = 0; s < nsections; s++)
 	{
-		const char *rows = find_rows(state, exchange, p, part, &n);
-		EngineStatus status = rows ? engine->ops->import_rows(engine, rows, n) :
-									 import_file(state, engine, exchange, p, part);
+		for (int p = 0; p < participants; p++)
+		{
+			EngineStatus status = find_shared(state, exchange, s, p, part, &found) ?
+				import_shared(engine, s, &found) :
+				import_file(state, engine, exchange, s, p, part);
 
-		if (status != ENGINE_OK)
-			return status;
+			if (status != ENGINE_OK)
+				return status;
+		}
 	}
 	return ENGINE_OK;
 }
 
 void
-parallel_release_part(GpuAggState *state, int exchange, int part)
+parallel_release_part(GpuAggState *state, Engine *engine, int exchange, int part)
 {
-	shared_rows_release(parallel_rows(state->shared), state->mapped, exchange, part);
+	int nsections = count_sections(engine);
+
+	for (int s = 0; s < nsections; s++)
+		shared_rows_release(parallel_rows(state->shared), state->mapped,
+							part_segment(state->shared, exchange, s), part);
 }

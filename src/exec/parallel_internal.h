@@ -27,8 +27,8 @@ typedef struct GroupExport
 
 /*
  * Participants exchange the query's groups, and before them the distinct values of each row set,
- * whose engine has them as groups.  Each of these exchanges has a number: 0 for the query's groups,
- * s + 1 for row set s.
+ * whose engine has them as groups.  Each of these exchanges has a number.  Each section of an
+ * exchange needs a segment of shared memory; sections that have none are in files.
  */
 #define EXCHANGE_GROUPS 0
 #define EXCHANGE_VALUES(set) ((set) + 1)
@@ -43,6 +43,7 @@ struct GpuAggShared
 	bool values_partitioned; /* distinct values are merged in partitions */
 	int nparts;              /* partitions of groups, a power of 2 */
 	int nvalue_parts;        /* partitions of the distinct values of each set, a power of 2 */
+	int value_segments;      /* sets of distinct values that have segments */
 	pg_atomic_uint32 next_part;
 	pg_atomic_uint32 next_value_part; /* set * nvalue_parts + partition */
 	Barrier barrier;                  /* in phase 0 while participants are active */
@@ -94,6 +95,6 @@ extern EngineStatus parallel_export_parts(GpuAggState *state, Engine *engine, in
 extern EngineStatus parallel_import_part(GpuAggState *state, Engine *engine, int exchange,
 										 int part);
 /* Frees the shared memory of a partition, when its groups are not needed any more. */
-extern void parallel_release_part(GpuAggState *state, int exchange, int part);
+extern void parallel_release_part(GpuAggState *state, Engine *engine, int exchange, int part);
 
 #endif /* GPUAGG_PARALLEL_INTERNAL_H */

@@ -24,13 +24,14 @@
 typedef struct RowsPart
 {
 	size_t start; /* bytes from the first partition */
-	uint32 n;     /* rows */
+	uint32 n;     /* rows; 0 in an export */
 } RowsPart;
 
 /* The header of a segment; the memory of the partitions follows, one partition after another. */
 typedef struct RowsHeader
 {
 	int nparts;
+	bool export;
 	RowsPart parts[FLEXIBLE_ARRAY_MEMBER]; /* [partition]; one more is the end of the last one */
 } RowsHeader;
 
@@ -49,9 +50,9 @@ header_size(int nparts)
 }
 
 Size
-shared_rows_size(int participants, int exchanges)
+shared_rows_size(int participants, int sections)
 {
-	return offsetof(SharedRows, handles) + participants * exchanges * sizeof(dsm_handle);
+	return offsetof(SharedRows, handles) + participants * sections * sizeof(dsm_handle);
 }
 
 void
@@ -78,11 +79,11 @@ on_detach(dsm_segment *seg, Datum arg)
 }
 
 void
-shared_rows_init(SharedRows *shared, int participants, int exchanges, dsm_segment *seg)
+shared_rows_init(SharedRows *shared, int participants, int sections, dsm_segment *seg)
 {
 	/* without a segment there are no other processes */
 	shared->participants = seg ? participants : 0;
-	shared->n = shared->participants * exchanges;
+	shared->n = shared->participants * sections;
 	for (int i = 0; i < shared->n; i++)
 		shared->handles[i] = DSM_HANDLE_INVALID;
 	pg_atomic_init_u32(&shared->users, 1);
@@ -110,11 +111,11 @@ has_room(const SharedRows *shared, size_t size)
 		fs.f_bavail / shared->participants > size / fs.f_frsize + 1;
 }
 
-/* Returns the number of the segment that a participant has for an exchange. */
+/* Returns the number of a participant's segment for a section. */
 static int
-segment_number(const SharedRows *shared, int exchange, int participant)
+segment_number(const SharedRows *shared, int section, int participant)
 {
-	return exchange * shared->participants + participant;
+	return section * shared->participants + participant;
 }
 
 /*
@@ -133,15 +134,15 @@ mapping(SharedRows *shared, MappedRows **mapped, int number)
 }
 
 char *
-shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange, int participant,
+shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int participant,
 				   const uint32 *counts, const size_t *bytes, int nparts)
 {
-	int number = segment_number(shared, exchange, participant);
+	int number = segment_number(shared, section, participant);
 	size_t size = header_size(nparts);
 	dsm_segment **segment;
 	RowsHeader *header;
 
-	if (participant >= shared->participants)
+	if (section < 0 || participant >= shared->participants || number >= shared->n)
 		return NULL;
 	for (int p = 0; p < nparts; p++)
 		size += bytes[p];
@@ -155,46 +156,54 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange, int pa
 	shared->handles[number] = dsm_segment_handle(*segment);
 	header = dsm_segment_address(*segment);
 	header->nparts = nparts;
+	header->export = counts == NULL;
 	header->parts[0].start = 0;
 	for (int p = 0; p < nparts; p++)
 	{
-		header->parts[p].n = counts[p];
+		header->parts[p].n = counts ? counts[p] : 0;
 		header->parts[p + 1].start = header->parts[p].start + bytes[p];
 	}
 	return (char *) header + header_size(nparts);
 }
 
-const char *
-shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange, int participant, int part,
-				 uint32 *n)
+bool
+shared_rows_find(SharedRows *shared, MappedRows **mapped, int section, int participant, int part,
+				 SharedPart *found)
 {
-	int number = segment_number(shared, exchange, participant);
+	int number = segment_number(shared, section, participant);
 	dsm_segment **segment;
 	const RowsHeader *header;
+	const RowsPart *rows;
 
-	if (participant >= shared->participants || shared->handles[number] == DSM_HANDLE_INVALID)
-		return NULL;
+	if (section < 0 || participant >= shared->participants || number >= shared->n ||
+		shared->handles[number] == DSM_HANDLE_INVALID)
+		return false;
 	segment = mapping(shared, mapped, number);
 	if (*segment == NULL)
 		*segment = dsm_attach(shared->handles[number]);
 	if (*segment == NULL)
 		elog(ERROR, "groups of another participant are gone");
 	header = dsm_segment_address(*segment);
-	*n = header->parts[part].n;
-	return (const char *) header + header_size(header->nparts) + header->parts[part].start;
+	rows = &header->parts[part];
+	found->data = (const char *) header + header_size(header->nparts) + rows->start;
+	found->bytes = rows[1].start - rows->start;
+	found->export = header->export;
+	found->n = rows->n;
+	return true;
 }
 
 void
-shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part)
+shared_rows_release(SharedRows *shared, MappedRows *mapped, int section, int part)
 {
 #ifdef MADV_REMOVE
 	uintptr_t page = sysconf(_SC_PAGESIZE);
 
-	if (dynamic_shared_memory_type != DSM_IMPL_POSIX)
+	if (dynamic_shared_memory_type != DSM_IMPL_POSIX || section < 0 ||
+		segment_number(shared, section, shared->participants) > shared->n)
 		return;
 	for (int p = 0; mapped && p < shared->participants; p++)
 	{
-		dsm_segment *segment = mapped->segments[segment_number(shared, exchange, p)];
+		dsm_segment *segment = mapped->segments[segment_number(shared, section, p)];
 		const RowsHeader *header;
 		char *rows, *start, *end;
 

@@ -1,7 +1,7 @@
 /*
  * shared_rows.h
- *	  Groups of a participant as rows in shared memory, by partition, for the participants that
- * merge the partitions.
+ *	  Groups of a participant in shared memory, by partition, for the participants that merge the
+ *	  partitions: as rows, or as an export.
  */
 #ifndef GPUAGG_SHARED_ROWS_H
 #define GPUAGG_SHARED_ROWS_H
@@ -13,13 +13,13 @@
 
 /*
  * The segments of all participants; in the shared memory of the plan.  A participant has one for
- * each exchange (parallel_internal.h).
+ * each section of an exchange (parallel_internal.h), which have numbers from 0.
  */
 typedef struct SharedRows
 {
 	pg_atomic_uint32 users; /* processes that are attached to the plan's segment */
 	int participants;       /* 0: there are no other processes */
-	int n;                  /* segments: exchanges * participants */
+	int n;                  /* segments: sections * participants */
 	dsm_handle handles[FLEXIBLE_ARRAY_MEMBER]; /* [segment], or DSM_HANDLE_INVALID */
 } SharedRows;
 
@@ -27,12 +27,12 @@ typedef struct SharedRows
 typedef struct MappedRows MappedRows;
 
 /* Returns the size of a SharedRows in bytes. */
-extern Size shared_rows_size(int participants, int exchanges);
+extern Size shared_rows_size(int participants, int sections);
 /*
  * Initializes *shared in the leader. seg is the plan's segment; NULL if there will be only one
  * participant.
  */
-extern void shared_rows_init(SharedRows *shared, int participants, int exchanges, dsm_segment *seg);
+extern void shared_rows_init(SharedRows *shared, int participants, int sections, dsm_segment *seg);
 /*
  * Called in each worker: counts it as a user of the segments. The last user that detaches from seg
  * deletes them.
@@ -41,25 +41,35 @@ extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
 /* Deletes all segments.  No other process may use them. */
 extern void shared_rows_clear(SharedRows *shared);
 
+/* What a participant has left of a partition. */
+typedef struct SharedPart
+{
+	const char *data;
+	size_t bytes;
+	bool export; /* bytes of an export, not rows */
+	uint32 n;    /* rows */
+} SharedPart;
+
 /*
- * Creates a segment for the rows of a participant: bytes[part] bytes for the counts[part] rows of
- * each partition, one partition after another.  Adds the mapping to *mapped, in the current
- * context.  Returns NULL if there is no memory.  Others may read the rows after a barrier.
+ * Creates a segment for the groups of a participant: bytes[part] bytes for each partition, one
+ * partition after another.  These are counts[part] rows, or bytes of an export if counts is NULL.
+ * Adds the mapping to *mapped, in the current context.  Returns NULL if there is no memory.  Others
+ * may read the groups after a barrier.
  */
-extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int exchange,
+extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int section,
 								int participant, const uint32 *counts, const size_t *bytes,
 								int nparts);
 /*
- * Returns the memory of a partition that a participant has left, and sets *n to the number of its
- * rows.  Returns NULL if the participant has no segment.
+ * Finds what a participant has left of a partition.  Returns false if the participant has no
+ * segment.
  */
-extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int exchange,
-									int participant, int part, uint32 *n);
+extern bool shared_rows_find(SharedRows *shared, MappedRows **mapped, int section, int participant,
+							 int part, SharedPart *found);
 /*
  * Frees the memory of a partition's rows, of all participants, after they are merged.  Otherwise
  * the last process to end would free all memory alone.
  */
-extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int exchange, int part);
+extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int section, int part);
 /* Unmaps all segments. */
 extern void shared_rows_unmap(MappedRows **mapped);
 

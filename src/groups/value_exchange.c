@@ -2,9 +2,10 @@
  * value_exchange.c
  *	  Values from one store to another, between participants of a parallel plan.
  *
- * An export has: the number of dictionary values, and these; arrays of codes, each with its group
- * and length, ended by NO_VALUE_GROUP; values from sorts, each with its group, ended by
- * NO_VALUE_GROUP.
+ * A partition of an export has runs, ended by NO_VALUE_GROUP: codes, each run with its group and
+ * length, and, marked by NEW_VALUES, values for the partition's dictionary. A value there gets the
+ * next number, and is written before the first run that has this number as a code. Then come single
+ * values, each with its group, ended by NO_VALUE_GROUP.
  */
 #include "postgres.h"
 
@@ -13,6 +14,17 @@
 
 #include "groups/spill.h"
 #include "groups/value_store_internal.h"
+
+/* In place of a group: values for the dictionary of the partition follow. */
+#define NEW_VALUES (NO_VALUE_GROUP - 1)
+
+/* Numbers of the store's dictionary values in the partition that is written. */
+typedef struct ExportNumbers
+{
+	uint32 *number; /* [code] */
+	uint32 *part;   /* [code] the partition for which that holds, plus 1 */
+	uint32 n;       /* numbers given */
+} ExportNumbers;
 
 /* Writes a varlena: its length, then its bytes. */
 static void
@@ -32,6 +44,115 @@ write_codes(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 
 	sink->write(sink, run, sizeof(run));
 	sink->write(sink, codes, n * sizeof(uint64));
+}
+
+/*
+ * Writes at most LAST_NODE codes of the store's dictionary as numbers in the partition's. Writes
+ * values first that have no number there.
+ */
+static void
+write_numbers(ValueStore *store, GroupSink *sink, ExportNumbers *numbers,
+			  const ExportGroups *groups, uint32 group, const uint64 *codes, uint32 n)
+{
+	uint32 part = groups->part_of[group] + 1;
+	uint32 head[2] = {NEW_VALUES, 0};
+	int32 fresh[LAST_NODE];
+	uint64 out[LAST_NODE];
+
+	if (numbers->part == NULL)
+	{
+		size_t size = (dictionary_size(store->dict) + 1) * sizeof(uint32);
+
+		numbers->number = MemoryContextAllocHuge(store->cxt, size);
+		numbers->part = MemoryContextAllocHuge(store->cxt, size);
+		memset(numbers->part, 0, size);
+	}
+	for (uint32 i = 0; i < n; i++)
+	{
+		int32 code = (int32) codes[i];
+
+		if (numbers->part[code] != part)
+		{
+			numbers->part[code] = part;
+			numbers->number[code] = numbers->n++;
+			fresh[head[1]++] = code;
+		}
+		out[i] = numbers->number[code];
+	}
+	if (head[1] > 0)
+		sink->write(sink, head, sizeof(head));
+	for (uint32 i = 0; i < head[1]; i++)
+	{
+		bool isnull;
+
+		write_value(sink, dictionary_value(store->dict, fresh[i], &isnull));
+	}
+	write_codes(sink, groups->index_of[group], out, n);
+}
+
+/* Writes the codes that are in memory, one partition after another. */
+static void
+export_lists(ValueStore *store, GroupSink *sink, const ExportGroups *groups, ExportNumbers *numbers)
+{
+	for (int p = 0; p < groups->nparts; p++)
+	{
+		export_part(sink, p);
+		numbers->n = 0;
+		for (uint32 i = groups->starts[p]; i < groups->starts[p + 1]; i++)
+		{
+			uint32 group = groups->order[i];
+			NodeScan scan = {0};
+			const uint64 *node;
+			uint32 n;
+
+			CHECK_FOR_INTERRUPTS();
+			if (group < store->ngroups)
+				scan = scan_nodes(&store->groups[group]);
+			while ((n = next_node(&scan, &node)) > 0)
+			{
+				if (store->spec->coded)
+					write_codes(sink, groups->index_of[group], node, n);
+				else
+					write_numbers(store, sink, numbers, groups, group, node, n);
+			}
+		}
+	}
+}
+
+/*
+ * Writes the codes that are in files, which have groups of all partitions. Codes of a dictionary
+ * are written if `numbers` holds for all of them, because there is one partition; single values if
+ * not `runs`.
+ */
+static void
+export_files(ValueStore *store, GroupSink *sink, const ExportGroups *groups, ExportNumbers *numbers,
+			 bool runs)
+{
+	bool numbered = store->spec->coded || groups->nparts == 1;
+	uint64 codes[LAST_NODE];
+	uint32 group;
+	uint32 n;
+
+	for (int p = 0; p < store->npartitions && runs == numbered; p++)
+	{
+		partition_rewind(store->partitions[p].file);
+		while (values_read_codes(store->partitions[p].file, &group, codes, &n))
+		{
+			CHECK_FOR_INTERRUPTS();
+			export_part(sink, groups->part_of[group]);
+			if (store->spec->coded)
+				write_codes(sink, groups->index_of[group], codes, n);
+			else if (numbered)
+				write_numbers(store, sink, numbers, groups, group, codes, n);
+			for (uint32 i = 0; i < n && !numbered; i++)
+			{
+				bool isnull;
+
+				sink->write(sink, &groups->index_of[group], sizeof(uint32));
+				write_value(sink, dictionary_value(store->dict, (int32) codes[i], &isnull));
+			}
+		}
+	}
 }
 
 /*
@@ -58,7 +179,7 @@ read_value_to_export(ValueStore *store, Datum *value)
 
 /* Writes all values that are in sorts, group by group. */
 static void
-export_sorted(ValueStore *store, GroupSink *sink)
+export_sorted(ValueStore *store, GroupSink *sink, const ExportGroups *groups)
 {
 	uint32 group;
 	int64 n;
@@ -68,51 +189,38 @@ export_sorted(ValueStore *store, GroupSink *sink)
 	while (value_store_next(store, &group, &n))
 		while (read_value_to_export(store, &value))
 		{
-			sink->write(sink, &group, sizeof(group));
+			export_part(sink, groups->part_of[group]);
+			sink->write(sink, &groups->index_of[group], sizeof(uint32));
 			write_value(sink, value);
 		}
 }
 
 void
-value_store_export(ValueStore *store, GroupSink *sink)
+value_store_export(ValueStore *store, GroupSink *sink, const ExportGroups *groups)
 {
-	uint32 n = store->dict && !store->sorting ? dictionary_size(store->dict) : 0;
-	uint32 none = NO_VALUE_GROUP;
-	uint32 zero = 0;
-	uint32 group;
-	uint64 codes[LAST_NODE];
+	uint32 none[2] = {NO_VALUE_GROUP, 0};
+	ExportNumbers numbers = {0};
 
-	sink->write(sink, &n, sizeof(n));
-	for (uint32 c = 0; c < n; c++)
+	export_lists(store, sink, groups, &numbers);
+	export_files(store, sink, groups, &numbers, true);
+	for (int p = 0; p < groups->nparts; p++)
 	{
-		bool isnull;
-		Datum stored = dictionary_value(store->dict, c, &isnull);
-
-		if (isnull)
-			sink->write(sink, &zero, sizeof(zero));
-		else
-			write_value(sink, stored);
+		export_part(sink, p);
+		sink->write(sink, none, sizeof(none));
 	}
-	for (uint32 g = 0; g < store->ngroups; g++)
-	{
-		NodeScan scan = scan_nodes(&store->groups[g]);
-		const uint64 *node;
-
-		while ((n = next_node(&scan, &node)) > 0)
-			write_codes(sink, g, node, n);
-		CHECK_FOR_INTERRUPTS();
-	}
-	for (int p = 0; p < store->npartitions; p++)
-	{
-		partition_rewind(store->partitions[p].file);
-		while (values_read_codes(store->partitions[p].file, &group, codes, &n))
-			write_codes(sink, group, codes, n);
-		CHECK_FOR_INTERRUPTS();
-	}
-	write_codes(sink, NO_VALUE_GROUP, codes, 0);
+	export_files(store, sink, groups, &numbers, false);
 	if (store->sorting)
-		export_sorted(store, sink);
-	sink->write(sink, &none, sizeof(none));
+		export_sorted(store, sink, groups);
+	for (int p = 0; p < groups->nparts; p++)
+	{
+		export_part(sink, p);
+		sink->write(sink, none, sizeof(none[0]));
+	}
+	if (numbers.part)
+	{
+		pfree(numbers.number);
+		pfree(numbers.part);
+	}
 }
 
 /* Reads len bytes; raises an error if there are fewer. */
@@ -138,34 +246,76 @@ read_value(GroupSource *source)
 	return PointerGetDatum(value);
 }
 
-/*
- * Reads the dictionary of an export. Returns its *n values, in the current context. Sets (*codes)[]
- * to their codes in this store's dictionary, which gets the new values; NO_CODE: it had no room.
- */
-static Datum *
-import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **codes)
+/* The dictionary of a partition that is imported. */
+typedef struct ImportedValues
 {
-	Datum *values;
+	uint32 n;
+	uint32 capacity;
+	Datum *values; /* [number] */
+	int32 *codes;  /* [number] code in this store's dictionary; NO_CODE: it had no room */
+} ImportedValues;
 
-	read_bytes(source, n, sizeof(*n));
-	values = palloc_extended((*n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
-	*codes = palloc_extended((*n + 1) * sizeof(int32), MCXT_ALLOC_HUGE);
-	for (uint32 c = 0; c < *n; c++)
-		values[c] = read_value(source);
-	for (uint32 c = 0; c < *n; c += store->batch_rows)
+/*
+ * Reads n more values, in the current context, and adds those to the store's dictionary that are
+ * new there.
+ */
+static void
+import_dictionary(ValueStore *store, GroupSource *source, ImportedValues *dict, uint32 n)
+{
+	if (dict->n + n > dict->capacity)
 	{
-		int rows = (int) Min((uint32) store->batch_rows, *n - c);
-		Column col = {.type = COLUMN_DATUM, .values = values + c};
+		dict->capacity = Max(2 * dict->capacity, dict->n + n);
+		dict->values = dict->values ?
+			repalloc_huge(dict->values, dict->capacity * sizeof(Datum)) :
+			palloc_extended(dict->capacity * sizeof(Datum), MCXT_ALLOC_HUGE);
+		dict->codes = dict->codes ?
+			repalloc_huge(dict->codes, dict->capacity * sizeof(int32)) :
+			palloc_extended(dict->capacity * sizeof(int32), MCXT_ALLOC_HUGE);
+	}
+	for (uint32 i = 0; i < n; i++)
+	{
+		dict->values[dict->n + i] = read_value(source);
+		dict->codes[dict->n + i] = NO_CODE;
+	}
+	for (uint32 i = 0; i < n && !store->sorting; i += store->batch_rows)
+	{
+		Column col = {.type = COLUMN_DATUM, .values = dict->values + dict->n + i};
 
 		CHECK_FOR_INTERRUPTS();
-		col.validity = palloc0(BITMAP_WORDS(rows) * sizeof(uint64));
-		for (int i = 0; i < rows; i++)
-			if (DatumGetPointer(values[c + i]) != NULL)
-				bitmap_set(col.validity, i);
-		dictionary_lookup(store->dict, &col, rows, PG_INT32_MAX, store->mem_limit / 2, *codes + c,
+		dictionary_lookup(store->dict, &col, (int) Min((uint32) store->batch_rows, n - i),
+						  PG_INT32_MAX, store->mem_limit / 2, dict->codes + dict->n + i,
 						  store->dict_hashes);
 	}
-	return values;
+	dict->n += n;
+}
+
+/* Appends n codes, which are the store's own, to the list of a group. */
+static void
+append_run(ValueStore *store, uint32 group, const uint64 *codes, uint32 n)
+{
+	values_make_room(store, group + 1);
+	for (uint32 i = 0; i < n; i++)
+		append_code(store, group, codes[i]);
+}
+
+/* Appends n codes of an imported dictionary to the list of a group, or rejects their values. */
+static void
+import_numbers(ValueStore *store, const ImportedValues *dict, const uint64 *numbers, uint32 n,
+			   uint32 foreign, uint32 group, ValueRejected reject, void *arg)
+{
+	bool coded = group != NO_VALUE_GROUP && !store->sorting;
+	uint64 codes[LAST_NODE];
+	uint32 ncodes = 0;
+
+	for (uint32 i = 0; i < n && coded; i++)
+		if (dict->codes[numbers[i]] != NO_CODE)
+			codes[ncodes++] = (uint64) dict->codes[numbers[i]];
+	if (ncodes > 0)
+		append_run(store, group, codes, ncodes);
+	/* this may move all codes to sorts */
+	for (uint32 i = 0; i < n; i++)
+		if (!coded || dict->codes[numbers[i]] == NO_CODE)
+			reject(arg, foreign, values_unwrap(store, dict->values[numbers[i]]));
 }
 
 void
@@ -175,10 +325,8 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 	MemoryContext cxt =
 		AllocSetContextCreate(store->parent, "gpuagg imported values", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	int32 *codes = NULL;
-	uint32 ndict;
-	Datum *values = import_dictionary(store, source, &ndict, &codes);
-	uint64 from[LAST_NODE];
+	ImportedValues dict = {0};
+	uint64 codes[LAST_NODE];
 	uint32 run[2];
 	uint32 group;
 
@@ -190,25 +338,20 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 		read_bytes(source, run, sizeof(run));
 		if (run[0] == NO_VALUE_GROUP)
 			break;
-		read_bytes(source, from, run[1] * sizeof(uint64));
-		to = groups[run[0]];
-		if (to != NO_VALUE_GROUP)
-			values_make_room(store, to + 1);
-		for (uint32 i = 0; i < run[1]; i++)
+		if (run[0] == NEW_VALUES)
 		{
-			bool datum = !store->spec->coded;
-
-			if (to == NO_VALUE_GROUP || (datum && (store->sorting || codes[from[i]] == NO_CODE)))
-				reject(arg, run[0],
-					   datum ? values_unwrap(store, values[from[i]]) :
-							   values_decode(store, from[i]));
-			else
-			{
-				/* `reject` may have moved the lists to files */
-				values_reserve_groups(store, to + 1);
-				append_code(store, to, datum ? (uint64) codes[from[i]] : from[i]);
-			}
+			import_dictionary(store, source, &dict, run[1]);
+			continue;
 		}
+		read_bytes(source, codes, run[1] * sizeof(uint64));
+		to = groups[run[0]];
+		if (!store->spec->coded)
+			import_numbers(store, &dict, codes, run[1], run[0], to, reject, arg);
+		else if (to != NO_VALUE_GROUP)
+			append_run(store, to, codes, run[1]);
+		else
+			for (uint32 i = 0; i < run[1]; i++)
+				reject(arg, run[0], values_decode(store, codes[i]));
 	}
 	for (;;)
 	{

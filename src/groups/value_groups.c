@@ -23,7 +23,15 @@ typedef struct OrderedCode
 {
 	int32 code;
 	Datum value;
+	Datum abbreviated; /* 0 if the type has no abbreviated keys */
 } OrderedCode;
+
+/* Compares dictionary values; `abbreviated` is NULL if the type has no abbreviated keys. */
+typedef struct ValueOrder
+{
+	SortSupport values;
+	SortSupport abbreviated;
+} ValueOrder;
 
 /* Compares dictionary values in the order of the aggregate. */
 static int
@@ -31,11 +39,49 @@ compare_by_value(const void *a, const void *b, void *arg)
 {
 	const OrderedCode *x = a;
 	const OrderedCode *y = b;
-	ValueStore *store = arg;
-	int order = ApplySortComparator(x->value, false, y->value, false, &store->ssup);
+	const ValueOrder *by = arg;
+	int order = 0;
 
+	if (by->abbreviated)
+		order = ApplySortComparator(x->abbreviated, false, y->abbreviated, false, by->abbreviated);
+	if (order == 0)
+		order = ApplySortComparator(x->value, false, y->value, false, by->values);
 	/* equal values with different bytes stay in the order in which they came */
 	return order != 0 ? order : x->code - y->code;
+}
+
+/* Returns the dictionary's values, in their order; sets *n. Allocates in the current context. */
+static OrderedCode *
+sort_dictionary(ValueStore *store, int *n)
+{
+	int size = dictionary_size(store->dict);
+	OrderedCode *order = palloc_extended((size + 1) * sizeof(OrderedCode), MCXT_ALLOC_HUGE);
+	SortSupportData abbreviated = {.ssup_cxt = CurrentMemoryContext,
+								   .ssup_collation = store->spec->collation,
+								   .abbreviate = true};
+	ValueOrder by = {.values = &store->ssup};
+
+	PrepareSortSupportFromOrderingOp(store->spec->ltop, &abbreviated);
+	if (abbreviated.abbrev_converter)
+		by.abbreviated = &abbreviated;
+	*n = 0;
+	for (int32 c = 0; c < size; c++)
+	{
+		OrderedCode *value = &order[*n];
+		bool isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		(void) dictionary_value(store->dict, c, &isnull);
+		if (isnull)
+			continue;
+		value->code = c;
+		value->value = values_of_dict_code(store, c);
+		value->abbreviated =
+			by.abbreviated ? abbreviated.abbrev_converter(value->value, &abbreviated) : (Datum) 0;
+		(*n)++;
+	}
+	qsort_interruptible(order, *n, sizeof(OrderedCode), compare_by_value, &by);
+	return order;
 }
 
 /* Sets rank_of, by_rank and class_of: the ranks of the dictionary's values in their order. */
@@ -43,28 +89,17 @@ static void
 order_dictionary(ValueStore *store)
 {
 	int n = dictionary_size(store->dict);
-	OrderedCode *order = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(OrderedCode));
 	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
-	int ranks = 0;
+	OrderedCode *order;
+	int ranks;
 
 	store->rank_of = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(uint32));
 	store->by_rank = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(Datum));
 	store->class_of = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(uint32));
-	for (int32 c = 0; c < n; c++)
-	{
-		bool isnull;
-
-		CHECK_FOR_INTERRUPTS();
-		(void) dictionary_value(store->dict, c, &isnull);
-		if (isnull)
-			continue;
-		order[ranks].code = c;
-		order[ranks++].value = values_of_dict_code(store, c);
-	}
-	qsort_interruptible(order, ranks, sizeof(OrderedCode), compare_by_value, store);
+	order = sort_dictionary(store, &ranks);
 	for (int r = 0; r < ranks; r++)
 	{
-		bool equal = r > 0 &&
+		bool equal = r > 0 && order[r - 1].abbreviated == order[r].abbreviated &&
 			ApplySortComparator(order[r - 1].value, false, order[r].value, false, &store->ssup) ==
 				0;
 
@@ -75,7 +110,6 @@ order_dictionary(ValueStore *store)
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(store->value_cxt);
-	pfree(order);
 }
 
 /* Returns how many groups the partition has. */

@@ -122,6 +122,7 @@ values_sort(ValueStore *store, uint32 group, Datum value)
 {
 	reserve_counts(store, group + 1);
 	store->sort_counts[group]++;
+	store->sorted++;
 	if (group < store->nown_sorts)
 	{
 		tuplesort_putdatum(store->own_sorts[group], value, false);

@@ -116,6 +116,7 @@ value_store_reset(ValueStore *store)
 	store->by_rank = NULL;
 	store->sort_counts = NULL;
 	store->sort_groups = 0;
+	store->sorted = 0;
 	store->codes = store->spare = NULL;
 	store->codes_size = 0;
 	store->in_sorts = store->large = false;
@@ -128,6 +129,16 @@ value_store_memory(const ValueStore *store)
 {
 	return store->used * sizeof(uint64) + store->max_groups * sizeof(GroupCodes) +
 		(store->dict ? dictionary_memory(store->dict) : 0) + store->sort_groups * sizeof(int64);
+}
+
+uint64
+value_store_count(const ValueStore *store)
+{
+	uint64 n = store->used + store->sorted;
+
+	for (int p = 0; p < store->npartitions; p++)
+		n += store->partitions[p].codes;
+	return n;
 }
 
 uint64

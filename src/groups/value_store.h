@@ -52,6 +52,8 @@ extern void value_store_append(ValueStore *store, const Column *col, const uint3
 extern uint32 value_store_max_own_sorts(size_t memory);
 /* Returns the bytes of memory in use. */
 extern size_t value_store_memory(const ValueStore *store);
+/* Returns the number of values, roughly. */
+extern uint64 value_store_count(const ValueStore *store);
 /* Returns the bytes written to files so far. */
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */
@@ -80,17 +82,38 @@ extern void value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datu
 
 /* ---- to other stores ------------------------------------------------------- */
 
-/* Writes all values to *sink, with the numbers of their groups. The store must be reset then. */
-extern void value_store_export(ValueStore *store, GroupSink *sink);
+/* Groups by partition of an export (GroupSink.part). */
+typedef struct ExportGroups
+{
+	int nparts;       /* 1 if the export is not partitioned */
+	uint32 *starts;   /* [partition] its first group in order[]; one more is the end */
+	uint32 *order;    /* the groups, one partition after another */
+	uint16 *part_of;  /* [group] */
+	uint32 *index_of; /* [group] its number in the partition */
+} ExportGroups;
+
+/* Lets the next writes go to a partition. */
+static inline void
+export_part(GroupSink *sink, uint32 part)
+{
+	if (sink->part)
+		sink->part(sink, part);
+}
+
 /*
- * Called with a value that could not be imported; `foreign` is its group's number in the exporting
- * store.
+ * Writes all values to *sink, each in the partition of its group and with the group's number there.
+ * The store must be reset then.
+ */
+extern void value_store_export(ValueStore *store, GroupSink *sink, const ExportGroups *groups);
+/*
+ * Called with a value that could not be imported; `foreign` is its group's number in the
+ * export.
  */
 typedef void (*ValueRejected)(void *arg, uint32 foreign, Datum value);
 /*
- * Appends what another store has exported. groups[] maps that store's group numbers to this one's.
- * Calls `reject` with the other store's number instead if that is NO_VALUE_GROUP, or if the
- * dictionary has no room.
+ * Appends a partition that another store has exported. groups[] maps the group numbers there to
+ * those here. Calls `reject` with the other store's number instead if that is NO_VALUE_GROUP, or if
+ * the dictionary has no room.
  */
 extern void value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 							   uint32 ngroups, ValueRejected reject, void *arg);

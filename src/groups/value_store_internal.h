@@ -107,6 +107,7 @@ struct ValueStore
 	TupleTableSlot *sort_out;
 	int64 *sort_counts; /* [group] number of its values in sorts */
 	uint32 sort_groups; /* allocated entries of sort_counts */
+	uint64 sorted;      /* the sum of these counts */
 	uint64 spilled;     /* bytes written to files, for EXPLAIN */
 
 	/* Output: groups one after the other. */

@@ -413,16 +413,18 @@ can_reduce_sets_on_gpu(List *aggs)
  * and takes 1.7 times core's time for 100 groups.  Core does not count the cost of its sorts within
  * groups.
  *
- * Participants of a parallel plan use dictionaries, and one of them collects all values.  That
- * takes three times as long as sorting them here: 180 to 230 ms for 300,000 values in 2 to 5
- * groups.
+ * Participants of a parallel plan use dictionaries.  If there is no GROUP BY, one of them collects
+ * all values; else each collects those of some groups.  That takes three times as long as sorting
+ * them here: 180 to 230 ms for 300,000 values in 2 to 5 groups.
  */
 static Cost
 ordered_sets_cost(GroupQuery *query, Path *child)
 {
 	bool parallel = child->parallel_workers > 0;
-	double rows = Max(parallel ? query->input_rel->cheapest_total_path->rows : child->rows, 2.0);
-	double each = Max(rows / query->groups, 2.0);
+	bool together = parallel && query->keys == NIL;
+	double all = Max(parallel ? query->input_rel->cheapest_total_path->rows : child->rows, 2.0);
+	double rows = together ? all : Max(child->rows, 2.0);
+	double each = Max(all / query->groups, 2.0);
 	List *seen = NIL;
 	Cost cost = 0;
 	ListCell *lc;
@@ -439,8 +441,8 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 		if (spec_type_has_codes(exprType(value)) || list_member(seen, value))
 			continue;
 		seen = lappend(seen, value);
-		different = estimate_num_groups(query->root, list_make1(value), rows, NULL, NULL);
-		if (different < rows * FEW_DISTINCT)
+		different = estimate_num_groups(query->root, list_make1(value), all, NULL, NULL);
+		if (different < all * FEW_DISTINCT)
 			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
 		else
 			cost += 2 * cpu_operator_cost * rows * log2(each) *
@@ -525,6 +527,26 @@ exchanges_values(GroupQuery *query)
 }
 
 /*
+ * Returns whether participants merge groups in partitions, if there are many.  Distinct values
+ * would have to be merged first, which grouping sets cannot (composite/grouping_sets.c).
+ */
+static bool
+exchanges_groups(GroupQuery *query)
+{
+	int sections = list_length(query->sets);
+	ListCell *lc;
+
+	if (sections == 0)
+		return exchanges_values(query);
+	if (supported_any_ordered_set(query->aggs))
+		sections *= 2;
+	foreach (lc, query->aggs)
+		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
+			return false;
+	return sections <= ENGINE_MAX_SECTIONS;
+}
+
+/*
  * Returns how many of `n` different keys or values a participant exports and imports, if all merge
  * them in partitions: those in its own rows, and about as many of others.
  */
@@ -550,8 +572,7 @@ plan_exchange_cost(GroupQuery *query, const Path *partial)
 	Cost cost;
 	ListCell *lc;
 
-	if (groups >= MANY_GROUPS && parts && query->sets == NIL &&
-		!supported_any_ordered_set(query->aggs))
+	if (groups >= MANY_GROUPS && exchanges_groups(query))
 		groups = Min(groups, exchanged_in_parts(partial, groups));
 	cost = groups * cpu_tuple_cost;
 	foreach (lc, query->aggs)

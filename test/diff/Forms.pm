@@ -401,7 +401,7 @@ sub parallel_settings
 
 	return ['max_parallel_workers_per_gather = 0'] if $query->{serial};
 	return [
-		'max_parallel_workers_per_gather = ' . pick(1, 2, 3),
+		'max_parallel_workers_per_gather = ' . pick(1, 2, 3, 3, 8),
 		'max_parallel_workers = ' . pick(8, 8, 8, 0),
 		'parallel_leader_participation = ' . pick('on', 'on', 'off'),
 		# workers that cost something are fewer where columns are cached

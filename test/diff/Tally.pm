@@ -144,6 +144,7 @@ sub watch
 	$seen{'feed tuples'} = 1 if $text =~ /^ *Feed: tuples/m;
 	$seen{'spilled'} = 1 if $text =~ /^ *Spilled: [1-9]/m;
 	$seen{'parallel'} = 1 if $text =~ /^ *Participants: (?:[2-9]|\d\d)/m;
+	$seen{'merged parts'} = 1 if $text =~ /^ *Merged Parts: [1-9]/m;
 	$seen{'workers launched'} = 1 if $text =~ /^ *Workers Launched: [1-9]/m;
 	$seen{'several batches'} = 1 if $text =~ /^ *Batches: (?:[2-9]|\d\d)/m;
 	$seen{'rescans'} = 1 if $text =~ /Custom Scan \(GpuAgg\).*loops=(?:[2-9]|\d\d)/;
