@@ -58,8 +58,8 @@ SELECT count(*) > 8 AS merge_parts FROM ordered_queries WHERE pg_temp.merges_par
 -- with little memory
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
-SELECT pg_temp.same_as_core(q) FROM ordered_queries;
-SELECT count(*) > 4 AS merge_parts FROM ordered_queries WHERE q !~ 'CUBE|SETS|GROUP BY many$' AND pg_temp.merges_parts(q);
+SELECT pg_temp.same_as_core(q), q FROM ordered_queries WHERE q ~ 'BY few$|t, few$|ROLLUP \(many, few\)$|ROLLUP \(t, b\)$';
+SELECT bool_or(pg_temp.merges_parts(q)) AS merge_parts FROM ordered_queries WHERE q ~ 't, few$|ROLLUP \(many, few\)$';
 RESET work_mem;
 RESET hash_mem_multiplier;
 -- the leader alone, and workers alone
