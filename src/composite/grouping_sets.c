@@ -19,6 +19,7 @@
  * imports them makes the other sets.  If there are many groups, each participant makes the other
  * sets from its own groups, and exports the groups of all sets by a hash of the set's keys, one set
  * after another.  A participant that merges a part of these has groups of all sets, each complete.
+ * Before that, participants exchange distinct values as for one set: the row sets of all engines.
  * If only one engine gets rows, it may share a query with the engines of other participants, and
  * take rows that are cached on its device.
  *
@@ -703,21 +704,107 @@ offer_parts(GroupingEngine *grouping)
 	EngineOps *ops = &grouping->composite.ops;
 	bool possible = true;
 
+	grouping->nsections = 0;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
 		SetEngine *set = &grouping->sets[s];
-		const Engine *engine = set->engine;
+		const Engine *engine = set->parent < 0 ? set->engine : NULL;
 
 		set->first_section = grouping->nsections;
 		grouping->nsections += engine && engine->ops->sections ? engine->ops->sections(engine) : 1;
 		possible &= engine == NULL || engine->ops->begin_part != NULL;
 	}
+	ops->begin_part =
+		possible && grouping->nsections <= ENGINE_MAX_SECTIONS ? grouping_begin_part : NULL;
+}
+
+/* ---- distinct values of parallel participants ------------------------------------------ */
+
+/*
+ * Returns the engine that gets rows and has row set number *set, counted over all these engines;
+ * sets *set to its number there.  Returns NULL if there are fewer.
+ */
+static Engine *
+find_row_set(const GroupingEngine *grouping, int *set)
+{
+	const CompositeEngine *composite = &grouping->composite;
+
+	for (int e = 0; e < composite->nengines; e++)
+	{
+		Engine *engine = composite->engines[e];
+		int n = 0;
+
+		while (engine->ops->distinct_values(engine, n) != NULL)
+			n++;
+		if (*set < n)
+			return engine;
+		*set -= n;
+	}
+	return NULL;
+}
+
+/* EngineOps.distinct_values: the row sets of all engines that get rows, one after another. */
+static Engine *
+grouping_distinct_values(Engine *base, int set)
+{
+	Engine *engine = find_row_set((GroupingEngine *) base, &set);
+
+	return engine ? engine->ops->distinct_values(engine, set) : NULL;
+}
+
+/* EngineOps.add_distinct_values. */
+static EngineStatus
+grouping_add_distinct_values(Engine *base, int set)
+{
+	GroupingEngine *grouping = (GroupingEngine *) base;
+	Engine *engine = find_row_set(grouping, &set);
+
+	return composite_status(&grouping->composite, engine,
+							engine->ops->add_distinct_values(engine, set));
+}
+
+/* EngineOps.end_distinct_values: the engines may merge parts now. */
+static void
+grouping_end_distinct_values(Engine *base)
+{
+	GroupingEngine *grouping = (GroupingEngine *) base;
+	CompositeEngine *composite = &grouping->composite;
+
+	for (int e = 0; e < composite->nengines; e++)
+		composite->engines[e]->ops->end_distinct_values(composite->engines[e]);
+	offer_parts(grouping);
+}
+
+/* Offers participants to exchange distinct values, if all engines that get rows do. */
+static void
+offer_distinct_values(GroupingEngine *grouping)
+{
+	CompositeEngine *composite = &grouping->composite;
+	int sets = ENGINE_MAX_VALUE_SETS;
+
+	for (int e = 0; e < composite->nengines; e++)
+		if (composite->engines[e]->ops->distinct_values == NULL)
+			return;
+	/* no row set has number ENGINE_MAX_VALUE_SETS */
+	if (find_row_set(grouping, &sets) != NULL)
+		return;
+	composite->ops.distinct_values = grouping_distinct_values;
+	composite->ops.add_distinct_values = grouping_add_distinct_values;
+	composite->ops.end_distinct_values = grouping_end_distinct_values;
+}
+
+/* Sets the callbacks for parallel plans. */
+static void
+set_parallel_callbacks(GroupingEngine *grouping)
+{
+	EngineOps *ops = &grouping->composite.ops;
+
 	ops->export_groups = grouping_export;
 	ops->import_groups = grouping_import;
 	ops->import_rows = grouping_import_rows;
 	ops->sections = grouping_sections;
-	if (possible && grouping->nsections <= ENGINE_MAX_SECTIONS)
-		ops->begin_part = grouping_begin_part;
+	offer_parts(grouping);
+	offer_distinct_values(grouping);
 }
 
 /* ---- a shared query ------------------------------------------------------------------- */
@@ -769,6 +856,7 @@ grouping_reset(Engine *base)
 		close_child(&grouping->sets[s]);
 		grouping->sets[s].done = grouping->sets[s].absent = false;
 	}
+	offer_parts(grouping);
 }
 
 /*
@@ -881,7 +969,7 @@ grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *e
 		}
 	}
 	set_callbacks(grouping);
-	offer_parts(grouping);
+	set_parallel_callbacks(grouping);
 	grouping->groups.keys = palloc0(sizeof(Datum *) * (spec->nkeys + 1));
 	grouping->groups.keynulls = palloc0(sizeof(bool *) * (spec->nkeys + 1));
 	grouping->combined.keys = palloc0(sizeof(Datum *) * (spec->nkeys + 1));

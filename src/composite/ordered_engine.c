@@ -403,6 +403,49 @@ offer_parts(OrderedSetEngine *engine)
 	engine->in_parts = false;
 }
 
+/* EngineOps.distinct_values: those of the inner engine. */
+static Engine *
+ordered_distinct_values(Engine *base, int set)
+{
+	Engine *inner = ((OrderedSetEngine *) base)->inner.engine;
+
+	return inner->ops->distinct_values(inner, set);
+}
+
+/* EngineOps.add_distinct_values. */
+static EngineStatus
+ordered_add_distinct_values(Engine *base, int set)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	Engine *inner = engine->inner.engine;
+
+	return composite_status(&engine->composite, inner, inner->ops->add_distinct_values(inner, set));
+}
+
+/* EngineOps.end_distinct_values: the inner engine may merge parts now. */
+static void
+ordered_end_distinct_values(Engine *base)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	Engine *inner = engine->inner.engine;
+
+	inner->ops->end_distinct_values(inner);
+	offer_parts(engine);
+}
+
+/* Sets the callbacks for distinct values, if the inner engine has them. */
+static void
+offer_distinct_values(OrderedSetEngine *engine)
+{
+	EngineOps *ops = &engine->composite.ops;
+
+	if (engine->inner.engine->ops->distinct_values == NULL)
+		return;
+	ops->distinct_values = ordered_distinct_values;
+	ops->add_distinct_values = ordered_add_distinct_values;
+	ops->end_distinct_values = ordered_end_distinct_values;
+}
+
 /* ---- reset, statistics, close -------------------------------------------------------- */
 
 /* EngineOps.reset: removes all groups, values and files. */
@@ -530,6 +573,7 @@ ordered_engine_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *
 	make_batches(engine);
 	open_stores(engine, env->mem_limit);
 	offer_parts(engine);
+	offer_distinct_values(engine);
 	MemoryContextSwitchTo(old);
 	return &composite->base;
 }

@@ -115,7 +115,11 @@ divide_groups(const OrderedSetEngine *engine, const GroupSink *sink)
 	for (int p = 0; p < groups.nparts; p++)
 		groups.starts[p + 1] = groups.starts[p] + next[p];
 	for (uint32 g = 0; g < n; g++)
+	{
+		if (g % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
 		groups.order[groups.starts[groups.part_of[g]] + groups.index_of[g]] = g;
+	}
 	pfree(next);
 	return groups;
 }

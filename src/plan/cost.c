@@ -523,27 +523,18 @@ exchanges_values(GroupQuery *query)
 			return false;
 	}
 	/* aggregates with the same values share a set, which is ignored here */
-	return sets <= ENGINE_MAX_VALUE_SETS;
+	return sets * Max(list_length(query->sets), 1) <= ENGINE_MAX_VALUE_SETS;
 }
 
-/*
- * Returns whether participants merge groups in partitions, if there are many.  Distinct values
- * would have to be merged first, which grouping sets cannot (composite/grouping_sets.c).
- */
+/* Returns whether participants merge groups in partitions, if there are many. */
 static bool
 exchanges_groups(GroupQuery *query)
 {
-	int sections = list_length(query->sets);
-	ListCell *lc;
+	int sections = Max(list_length(query->sets), 1);
 
-	if (sections == 0)
-		return exchanges_values(query);
 	if (supported_any_ordered_set(query->aggs))
 		sections *= 2;
-	foreach (lc, query->aggs)
-		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
-			return false;
-	return sections <= ENGINE_MAX_SECTIONS;
+	return exchanges_values(query) && sections <= ENGINE_MAX_SECTIONS;
 }
 
 /*
