@@ -301,6 +301,44 @@ sub best_rows
 	};
 }
 
+# Aggregates of many groups, which participants of a parallel plan merge in partitions: percentiles, modes, grouping sets, distinct values.
+sub many_groups
+{
+	my %shown = (gn => 'trim_scale(gn)', gc => 'lower(gc)');
+	my @keys = some(int_between(1, 3), qw(gi gs gn gc gf));
+	my $few = grep { $_ eq 'gf' } @keys;
+	my $fraction = $few && chance(0.3) ? 'CASE WHEN gf > 4 THEN 0.25 ELSE 0.5 END' : pick(0, 0.3, 0.5, 1);
+	my @sets = some(pick(0, 1, 1, 2), "agg:percentile_cont($fraction) WITHIN GROUP (ORDER BY vf)", 'agg:percentile_cont(0.9) WITHIN GROUP (ORDER BY vi)',
+		"agg:percentile_disc(ARRAY[0.1, 0.5]::float8[]) WITHIN GROUP (ORDER BY vf DESC)", 'agg:percentile_disc(0.5) WITHIN GROUP (ORDER BY vt)',
+		'agg:percentile_disc(0.4) WITHIN GROUP (ORDER BY vn)', 'agg:mode() WITHIN GROUP (ORDER BY vi)', 'agg:mode() WITHIN GROUP (ORDER BY vt)');
+	my @out = some(int_between(1, 3), 'agg:count(*)', 'agg:sum(vi)', 'agg:max(vt)', 'agg:sum(vn)', 'agg:avg(vn)', 'agg:stddev(vi)', 'wide_avg(vi)', 'strict_max(vt)',
+		chance(0.1) ? 'agg:sum(1000 / (vi - 700))' : 'agg:min(gf)');
+	my $list = join(', ', @keys);
+	my $kind = pick('', '', 'ROLLUP', 'CUBE', 'SETS');
+	my @having = ('agg:count(*) > 2', 'agg:count(*) > 7', 'agg:max(id) % 5 = 0', 'agg:min(vi) = 40');
+	my ($sql, $ordered);
+
+	push @out, some(pick(0, 0, 1, 2), 'agg:count(DISTINCT vi)', 'agg:count(DISTINCT vt)', 'agg:sum(DISTINCT vi)');
+	foreach my $call (@sets)
+	{
+		$call .= ' FILTER (WHERE ' . pick('vi > 500', 'id % 3 = 0', 'gf IS NOT NULL') . ')' if chance(0.2);
+	}
+	push @out, @sets;
+	$sql = 'SELECT ' . join(', ', map({ $shown{$_} // $_ } @keys), @out) . ' FROM g' . pick('', '', ' WHERE id % 10 < ' . Values::int_constant(3, 9))
+	  . ' GROUP BY ' . ($kind eq 'SETS' ? "GROUPING SETS (($list), ($keys[0]), ($keys[-1]), ())" : $kind ? "$kind ($list)" : $list);
+	$sql .= ' HAVING ' . pick(@having) if chance(0.5);
+	# a total order
+	$ordered = $kind eq '' && chance(0.2);
+	$sql .= ' ORDER BY ' . join(', ', map { $_ . pick('', ' DESC') } 1 .. @keys) . pick('', ' LIMIT 5') if $ordered;
+	return {
+		sql => $sql,
+		float => [ (0) x @keys, map { /stddev|cont|wide/ ? 1 : 0 } @out ],
+		serial => 0,
+		ordered => $ordered,
+		only_forms => [qw(plain prepared cursor)]
+	};
+}
+
 my %kinds = (
 	'best rows' => \&best_rows,
 	dashboards => \&dashboards,
@@ -311,7 +349,8 @@ my %kinds = (
 	'histogram bounds' => \&bounds,
 	'errors behind FILTER' => \&filtered,
 	'users\' states' => \&many_states,
-	'longer values' => \&longer_values);
+	'longer values' => \&longer_values,
+	'many groups' => \&many_groups);
 
 # A query of a random kind, in the form of Gen::make_query.
 sub make_query

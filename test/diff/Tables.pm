@@ -118,12 +118,14 @@ my @wide = (
 		(10::numeric ^ (i % 9 * 400)) + i % 3, decode(repeat(md5((i % 20)::text), 100 + i % 20), 'hex')
 		FROM generate_series(1, 240) i},
 	'VACUUM (ANALYZE) w');
+my $group_rows = 10000;
 our @fixture_checks = (
 	[ 'SELECT count(*) FROM w', 240 ],
 	[ 'SELECT sum(length(w1)) FROM w', 240 * 32768 ],
 	[ 'SELECT count(w2) FROM w', 206 ],
 	[ 'SELECT count(DISTINCT w4) FROM w', 20 ],
 	[ 'SELECT count(*) FROM o', 150 ],
+	[ 'SELECT count(*) FROM g', $group_rows ],
 	[ 'SELECT count(*) FILTER (WHERE m30 > 0 AND m31 < 0) FROM m', 4000 ],
 	[ "SELECT count(*) FROM pg_aggregate WHERE aggtransfn::regproc::text IN ('lossy_add', 'plain_add', 'bag_add')", 4 ]);
 
@@ -180,6 +182,19 @@ sub number_columns
 	  map { my $n = $_; map { ["m$n$_", $number_types[$n]] } 0 .. 2 } 0 .. $#number_types;
 }
 
+# Table g has many different keys: an integer, a text, a decimal whose equal values look different, a text of an insensitive collation,
+# and a few groups; and values.
+sub group_table
+{
+	return (
+		'DROP TABLE IF EXISTS g CASCADE',
+		'CREATE TABLE g (id int, gi int4, gs text, gn numeric, gc text COLLATE nocase, gf int4, vf float8, vi int4, vt text, vn numeric)',
+		q{INSERT INTO g SELECT i, nullif(i * 7919::int8 % 6007, 5), 'key ' || i * 31 % 5000, round((i % 3000)::numeric / 4, 2 + i % 2),
+			CASE WHEN i % 2 = 0 THEN 'Key ' ELSE 'kEY ' END || i % 2001, nullif(i % 13, 3), (i * 37 % 10009) / 8.0, nullif(i * 13 % 1009, 77),
+			'value ' || i * 11 % 3001, (i * 17 % 4000)::numeric / 16 FROM generate_series(1, } . "$group_rows) i",
+		'VACUUM (ANALYZE) g');
+}
+
 # Aggregates of a user. Their answers do not depend on the order of rows if only their own functions are called. "lossy_sum" is NULL if
 # any row is 7 modulo 100.
 my @aggregates = (
@@ -214,7 +229,7 @@ sub fixtures
 			'BEGIN PERFORM nextval(''sq''); RETURN $1; END'},
 		@aggregates,
 		@wide,
-		odd_table(), number_table());
+		odd_table(), number_table(), group_table());
 }
 
 1;

@@ -28,7 +28,7 @@ my %usual = (
 	(map { ("cursor $_" => 0.3) } qw(beside changes held_at_once hold scroll steps two)),
 	(map { ("form $_" => 0.3) } qw(correlated exists execute_into lateral nested made rescan subquery union view with_twice)),
 	'form cursor' => 3, 'form do_block' => 1.4, 'form function' => 1.8, 'form prepared' => 4, 'form sql_function' => 1, 'form plain' => 16,
-	(map { ($_ => 0.4) } 'best rows', 'dashboards', 'errors behind FILTER', 'histogram bounds', 'joined tables', 'longer values', 'linear sums', 'never evaluated', 'volatile calls', 'volatile values', q{users' states}),
+	(map { ($_ => 0.4) } 'best rows', 'dashboards', 'errors behind FILTER', 'histogram bounds', 'joined tables', 'longer values', 'linear sums', 'many groups', 'never evaluated', 'volatile calls', 'volatile values', q{users' states}),
 	'ORDER BY aggregates LIMIT' => 0.6, 'keys that look different' => 2.5, 'ordered aggregates' => 1, 'ordered sets' => 2, 'ordered sets in grouping sets' => 0.6, 'ordered sets beside orders' => 0.6, 'subqueries as fractions' => 0.5, 'own aggregates' => 8, q{users' aggregates} => 4, q{orders of core's aggregates} => 1,
 	parallel => 8,
 	q{setting GB'} => 1, 'setting batch_rows = 1048576' => 0.6, 'setting batch_rows = 64' => 10, q{setting work_mem = '64kB'} => 15,
@@ -124,7 +124,7 @@ sub watch
 	return if $text !~ /^\w+:  duration: .* plan:/m;
 	$watched++;
 	# keeps only the lines that are needed: a function may add a plan for each row, and patterns with ^ are slow in long texts
-	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches|Device Limit): / } split(/\n/, $text));
+	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Merged Parts|Participants|Workers Launched|Batches|Device Limit): / } split(/\n/, $text));
 	$seen{'custom scan'} = $text =~ /Custom Scan \(GpuAgg\)/;
 	$seen{'no custom scan'} = !$seen{'custom scan'};
 	$seen{'best rows'} = 1 if $text =~ /Custom Scan \(GpuAggTopRows\)/;
