@@ -112,7 +112,7 @@ add_chunk(PartSink *sink, PartOutput *output)
 	size_t size = output->last ? Min(output->last->size * 2, LAST_CHUNK) : FIRST_CHUNK;
 	Chunk *chunk;
 
-	if (sink->allocated + size > sink->limit)
+	if (sink->shared + sink->allocated + size > sink->limit)
 		return false;
 	chunk = MemoryContextAlloc(sink->cxt, sizeof(Chunk) + size);
 	chunk->next = NULL;
@@ -215,6 +215,7 @@ share_chunks(PartSink *sink)
 		}
 		free_chunks(&sink->outputs[p]);
 	}
+	sink->shared += sink->allocated;
 	sink->allocated = 0;
 	return true;
 }

@@ -20,8 +20,9 @@ typedef struct PartSink
 	int exchange;
 	int section;
 	MemoryContext cxt;
-	size_t limit;        /* bytes that chunks may take */
-	size_t allocated;    /* bytes of chunks */
+	size_t limit;        /* bytes that chunks of all sections may take */
+	size_t shared;       /* bytes of chunks that earlier sections have put into shared memory */
+	size_t allocated;    /* bytes of chunks of this section */
 	bool in_files;       /* the rest of the section goes to files */
 	PartOutput *outputs; /* [partition] */
 	PartOutput *current;
