@@ -124,7 +124,10 @@ divide_groups(const OrderedSetEngine *engine, const GroupSink *sink)
 	return groups;
 }
 
-/* Writes the number of groups of each partition, and their keys. */
+/*
+ * Writes the number of groups of each partition, and their keys in the order of the table.  The
+ * numbers in each partition have that order, too.
+ */
 static void
 export_keys(OrderedSetEngine *engine, GroupSink *sink, const ExportGroups *groups)
 {
@@ -137,25 +140,26 @@ export_keys(OrderedSetEngine *engine, GroupSink *sink, const ExportGroups *group
 
 		export_part(sink, p);
 		sink->write(sink, &n, sizeof(n));
-		for (uint32 i = 0; i < n; i++)
+	}
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		const char *row = group_row(table, g);
+
+		if (g % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		row_builder_begin(builder);
+		for (int c = 0; c < engine->own.ncols; c++)
 		{
-			const char *row = group_row(table, groups->order[groups->starts[p] + i]);
+			bool isnull = true;
+			Datum key = (Datum) 0;
 
-			if (i % 1024 == 0)
-				CHECK_FOR_INTERRUPTS();
-			row_builder_begin(builder);
-			for (int c = 0; c < engine->own.ncols; c++)
-			{
-				bool isnull = true;
-				Datum key = (Datum) 0;
-
-				if (c < engine->own.nkeys)
-					key = group_key_datum(&table->keys, row, c, &isnull);
-				row_builder_write(builder, c, 0, key, isnull);
-			}
-			row_record_write(&engine->record, &engine->own, &builder->batch, 0);
-			write_record(sink, &engine->record);
+			if (c < engine->own.nkeys)
+				key = group_key_datum(&table->keys, row, c, &isnull);
+			row_builder_write(builder, c, 0, key, isnull);
 		}
+		row_record_write(&engine->record, &engine->own, &builder->batch, 0);
+		export_part(sink, groups->part_of[g]);
+		write_record(sink, &engine->record);
 	}
 	row_builder_begin(builder);
 }

@@ -90,32 +90,44 @@ write_numbers(ValueStore *store, GroupSink *sink, ExportNumbers *numbers,
 	write_codes(sink, groups->index_of[group], out, n);
 }
 
-/* Writes the codes that are in memory, one partition after another. */
+/* Writes the codes of a group that are in memory; the sink is at its partition. */
+static void
+export_list(ValueStore *store, GroupSink *sink, const ExportGroups *groups, ExportNumbers *numbers,
+			uint32 group)
+{
+	NodeScan scan = scan_nodes(&store->groups[group]);
+	const uint64 *node;
+	uint32 n;
+
+	CHECK_FOR_INTERRUPTS();
+	while ((n = next_node(&scan, &node)) > 0)
+	{
+		if (store->spec->coded)
+			write_codes(sink, groups->index_of[group], node, n);
+		else
+			write_numbers(store, sink, numbers, groups, group, node, n);
+	}
+}
+
+/*
+ * Writes the codes that are in memory. A dictionary needs one partition after another; otherwise
+ * the groups are written as they are in memory.
+ */
 static void
 export_lists(ValueStore *store, GroupSink *sink, const ExportGroups *groups, ExportNumbers *numbers)
 {
-	for (int p = 0; p < groups->nparts; p++)
+	for (uint32 g = 0; store->spec->coded && g < store->ngroups; g++)
+	{
+		export_part(sink, groups->part_of[g]);
+		export_list(store, sink, groups, numbers, g);
+	}
+	for (int p = 0; !store->spec->coded && p < groups->nparts; p++)
 	{
 		export_part(sink, p);
 		numbers->n = 0;
 		for (uint32 i = groups->starts[p]; i < groups->starts[p + 1]; i++)
-		{
-			uint32 group = groups->order[i];
-			NodeScan scan = {0};
-			const uint64 *node;
-			uint32 n;
-
-			CHECK_FOR_INTERRUPTS();
-			if (group < store->ngroups)
-				scan = scan_nodes(&store->groups[group]);
-			while ((n = next_node(&scan, &node)) > 0)
-			{
-				if (store->spec->coded)
-					write_codes(sink, groups->index_of[group], node, n);
-				else
-					write_numbers(store, sink, numbers, groups, group, node, n);
-			}
-		}
+			if (groups->order[i] < store->ngroups)
+				export_list(store, sink, groups, numbers, groups->order[i]);
 	}
 }
 
