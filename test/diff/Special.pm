@@ -356,7 +356,7 @@ my %kinds = (
 sub make_query
 {
 	my ($tables) = @_;
-	my $kind = pick(sort(keys %kinds), ('joined tables') x 2, 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
+	my $kind = pick(sort(keys %kinds), ('joined tables') x 2, 'many groups', 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
 	my $t = $tables->{t};
 	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
 	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ], $tables->{d});

@@ -118,7 +118,7 @@ my @wide = (
 		(10::numeric ^ (i % 9 * 400)) + i % 3, decode(repeat(md5((i % 20)::text), 100 + i % 20), 'hex')
 		FROM generate_series(1, 240) i},
 	'VACUUM (ANALYZE) w');
-my $group_rows = 10000;
+my $group_rows = 12000;
 our @fixture_checks = (
 	[ 'SELECT count(*) FROM w', 240 ],
 	[ 'SELECT sum(length(w1)) FROM w', 240 * 32768 ],
