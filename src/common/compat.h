@@ -33,6 +33,7 @@
 #include "executor/instrument.h"
 #include "nodes/pathnodes.h"
 #include "nodes/tidbitmap.h"
+#include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "parser/parse_agg.h"
@@ -377,6 +378,17 @@ compat_copy_disabled_nodes(Path *path, const Path *child)
 {
 #if PG_VERSION_NUM >= 180000
 	path->disabled_nodes = child->disabled_nodes;
+#endif
+}
+
+/* Returns whether the settings allow hash joins for this join. */
+static inline bool
+compat_may_hash_join(const JoinPathExtraData *extra)
+{
+#if PG_VERSION_NUM >= 190000
+	return (extra->pgs_mask & PGS_HASHJOIN) != 0;
+#else
+	return enable_hashjoin;
 #endif
 }
 

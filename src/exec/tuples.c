@@ -86,7 +86,8 @@ enlarge_values(Tuples *tuples, int n)
 		pfree(tuples->nulls);
 	}
 	tuples->values = MemoryContextAlloc(cxt, sizeof(Datum) * (tuples->ncols + 1) * n);
-	tuples->nulls = MemoryContextAlloc(cxt, sizeof(bool) * (tuples->ncols + 1) * n);
+	/* tuples_store() copies also what it computes later */
+	tuples->nulls = MemoryContextAllocZero(cxt, sizeof(bool) * (tuples->ncols + 1) * n);
 	tuples->capacity = n;
 }
 

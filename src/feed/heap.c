@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "common/compat.h"
@@ -117,6 +118,15 @@ choose_subplan(HeapFeed *feed)
 	return append->as_whichplan;
 }
 
+/* Returns the node of a subplan. */
+static PlanState *
+subplan_node(const HeapFeed *feed, int which)
+{
+	if (feed->append)
+		return feed->append->appendplans[which];
+	return feed->joins ? heap_below_joins(feed->child) : feed->child;
+}
+
 /* Begins to read the next subplan; false when there are no more. */
 static bool
 next_table(HeapFeed *feed)
@@ -129,8 +139,7 @@ next_table(HeapFeed *feed)
 	close_table(feed);
 	subplan = &feed->subplans[which];
 	if (subplan->table == NULL)
-		subplan->table =
-			open_table(feed, feed->append ? feed->append->appendplans[which] : feed->child, which);
+		subplan->table = open_table(feed, subplan_node(feed, which), which);
 	feed->table = subplan->table;
 	heap_source_begin(feed, feed->table);
 	return true;
@@ -237,9 +246,9 @@ feed_resident(Feed *base, const char **why)
 {
 	HeapFeed *feed = (HeapFeed *) base;
 
-	if (feed->limit)
+	if (feed->limit || feed->joins)
 	{
-		*why = "the input has a LIMIT";
+		*why = feed->limit ? "the input has a LIMIT" : "the input has joins";
 		return NULL;
 	}
 	if (feed->phase != HEAP_START && (feed->phase != HEAP_OFFER || feed->append == NULL))
@@ -343,18 +352,50 @@ next_rows(HeapFeed *feed)
 	return true;
 }
 
+/*
+ * Builds the lookups of the feed's joins.  If they cannot be built, the executor runs the joins
+ * from now on.  Returns false if there are no rows.
+ */
+static bool
+begin_joins(HeapFeed *feed)
+{
+	CompatInstrumentation *instrument = feed->child->instrument;
+	HeapJoinsResult result;
+
+	if (instrument)
+		InstrStartNode(instrument);
+	result = heap_joins_begin(feed->joins, feed->base.guarded);
+	if (instrument)
+		InstrStopNode(instrument, 0);
+	if (result == HEAP_JOINS_EXECUTE)
+	{
+		/* an earlier scan may have compiled tables, which read pages */
+		memset(feed->subplans, 0, sizeof(HeapSubplan) * number_of_subplans(feed));
+		feed->executes_child = true;
+		feed->joins = NULL;
+		feed->append = NULL;
+	}
+	return result != HEAP_JOINS_EMPTY;
+}
+
 /* Fills the batch; returns false if there are no more rows. */
 static bool
 fill_batch(HeapFeed *feed)
 {
 	Batch *batch = &feed->batch;
-	/* the executor counts the rows of nodes that it runs */
-	CompatInstrumentation *instrument = feed->executes_child ? NULL : feed->child->instrument;
+	CompatInstrumentation *instrument;
 	uint64 most = Min((uint64) batch->capacity, feed->left);
 
 	/* Rescanning a node ends its cycle of instrumentation, so this comes before InstrStartNode. */
 	if (feed->child->chgParam != NULL)
 		ExecReScan(feed->child);
+	if (feed->joins && feed->phase == HEAP_START && !begin_joins(feed))
+	{
+		feed->phase = HEAP_DONE;
+		return false;
+	}
+	/* the executor counts the rows of nodes that it runs */
+	instrument = feed->executes_child ? NULL : feed->child->instrument;
 	if (feed->phase == HEAP_OFFER)
 	{
 		if (feed->append)
@@ -469,7 +510,11 @@ feed_rescan(Feed *base)
 static void
 feed_end(Feed *base)
 {
-	heap_source_end((HeapFeed *) base);
+	HeapFeed *feed = (HeapFeed *) base;
+
+	heap_source_end(feed);
+	if (feed->joins)
+		heap_joins_end(feed->joins);
 }
 
 static const FeedOps page_ops = {
@@ -525,12 +570,35 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 	}
 }
 
+/* Opens feeds for the inner sides of joins that a feed can read. */
+static void
+open_inner_feeds(HeapFeed *feed, int batch_rows)
+{
+	PlanState *inner;
+
+	for (int j = 0; (inner = heap_joins_inner_plan(feed->joins, j)) != NULL; j++)
+	{
+		int *resnos;
+		AggSpec *spec;
+		Feed *source;
+
+		if (feed_pages_unsupported_reason(inner, feed->volatile_query) != NULL ||
+			(spec = heap_joins_inner_spec(feed->joins, j, &resnos)) == NULL)
+			continue;
+		source = feed_open(inner, true, feed->volatile_query, spec, resnos, NULL, feed->econtext,
+						   batch_rows);
+		source->subplans = palloc0(sizeof(ExprSubplans));
+		heap_joins_set_feed(feed->joins, j, source);
+	}
+}
+
 Feed *
 feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec, const int *resnos,
 		  ExprState **constants, ExprContext *econtext, int batch_rows)
 {
 	HeapFeed *feed = palloc0(sizeof(HeapFeed));
 
+	check_stack_depth();
 	feed->base.ops = pages ? &page_ops : &executor_ops;
 	feed->base.batch = &feed->batch;
 	feed->executes_child = !pages;
@@ -544,12 +612,17 @@ feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
 	init_outputs(feed, spec, resnos, constants);
-	if (pages)
+	if (!pages)
+		heap_joins_leave(child);
+	else
 	{
 		feed->limit = IsA(child, LimitState) ? (LimitState *) child : NULL;
 		feed->child = heap_below_limit(child);
-		feed->append = heap_find_append(feed->child);
-		if (feed->append && feed->child != &feed->append->ps)
+		feed->joins = heap_joins_create(feed->child);
+		if (feed->joins)
+			open_inner_feeds(feed, batch_rows);
+		feed->append = heap_find_append(heap_below_joins(feed->child));
+		if (feed->append && feed->joins == NULL && feed->child != &feed->append->ps)
 			feed->result = (ResultState *) feed->child;
 	}
 	/* bounds cannot stand for rows that a LIMIT counts */

@@ -2,11 +2,11 @@
  * heap.h
  *	  The feed over a query's child plan; declarations that the heap*.c files share.
  *
- * The child plan is one scan of a heap table, perhaps below a LIMIT, or an Append, perhaps below a
- * projection.  Its subplans are read one after the other.  The rows of a subplan come from one of
- * four sources (HeapSource): the pages of its table, the column cache, the groups of another custom
- * scan, or the executor.  A child plan of any other kind is one subplan, whose rows come from the
- * executor.
+ * The child plan is one scan of a heap table, perhaps below a LIMIT or below joins, or an Append,
+ * perhaps below a projection or below joins.  Its subplans are read one after the other.  The rows
+ * of a subplan come from one of four sources (HeapSource): the pages of its table, the column
+ * cache, the groups of another custom scan, or the executor.  A child plan of any other kind is one
+ * subplan, whose rows come from the executor.
  *
  * The files, from bottom to top:
  *	  heap_bitmap.c, heap_index.c	blocks and tuples that bitmap and index scans select
@@ -22,6 +22,8 @@
  *	  heap_table.c		compiles the quals and outputs of one table
  *	  heap_rows.c		runs quals and outputs for the rows of a page
  *	  heap_groups.c		groups of another custom scan as rows
+ *	  lookup.c			finds rows of a join's inner side by their key
+ *	  heap_joins.c, heap_join_table.c	joins between the feed's child and the scan
  *	  heap_source.c		the four sources
  *	  heap_resident.c	offers cached rows to an engine that has copies of them
  *	  heap_explain.c	what EXPLAIN shows
@@ -41,6 +43,7 @@
 #include "feed/heap_bitmap.h"
 #include "feed/heap_cached.h"
 #include "feed/heap_columns.h"
+#include "feed/heap_joins.h"
 #include "feed/heap_page.h"
 
 /* One column of the batch. */
@@ -99,6 +102,7 @@ typedef struct HeapTable
 	HeapSource source;
 	bool executor_ended;       /* HEAP_EXECUTOR: the node has returned its last row */
 	struct HeapGroups *groups; /* HEAP_GROUPS; else NULL */
+	HeapTableJoins *joins;     /* the feed has joins; else NULL */
 	MemoryContext cxt;         /* owns all of this; NULL: the feed's context does */
 
 	/*
@@ -107,8 +111,9 @@ typedef struct HeapTable
 	 */
 	HeapScan *scan;
 	ExprSet *set;
-	int nquals;
-	ExprRoot **quals;
+	int nquals;       /* number of conditions and of probes of lookups */
+	int nscan_quals;  /* number of conditions of the scan, which come first */
+	ExprRoot **quals; /* NULL for a probe, and for checks of groups */
 	HeapMemo **memos; /* [qual]; NULL: evaluated for each row */
 	bool *closed;     /* [qual] expr_stage_is_closed() */
 	bool *rechecks;   /* [qual] a condition of the index */
@@ -121,6 +126,7 @@ typedef struct HeapTable
 	List *checks;      /* ExprRoots that are evaluated for the errors that core would raise */
 	HeapDecoder *decoder;
 	int nstages;          /* one per qual, then outputs, then outputs with memos */
+	int nscanned;         /* rows of the last step that passed the conditions of the scan */
 	HeapColumns *columns; /* [stage] */
 	HeapCached *cached;   /* NULL: the column cache cannot serve this table */
 	bool direct;          /* cached rows that need no qual are added without vectors */
@@ -167,6 +173,7 @@ typedef struct HeapFeed
 	LimitState *limit;   /* above child, or NULL */
 	uint64 left;         /* rows that the LIMIT still lets pass */
 	PlanState *child;
+	HeapJoins *joins;    /* child is a tree of joins above the scan or Append; or NULL */
 	ResultState *result; /* child, if it is a projection of an Append; or NULL */
 	AppendState *append; /* below result, or child; or NULL */
 

@@ -68,7 +68,8 @@ chunks_fit_vectors(const HeapCached *cached, const ExprSet *set)
 		ColumnType type;
 		int16 scale;
 
-		if (vec->attno == 0 || vec->type == COLUMN_DATUM)
+		/* greater numbers are those of columns of lookups */
+		if (vec->attno <= 0 || vec->attno > cached->natts || vec->type == COLUMN_DATUM)
 			continue;
 		type = heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale);
 		if ((vec->type != type || vec->scale != scale) && !heap_cached_presence(type, vec->type))

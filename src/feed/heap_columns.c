@@ -151,19 +151,26 @@ chunk_runs(HeapDecoder *decoder, int first, int n)
 	return runs;
 }
 
+/* Returns whether a vector is a column of the table that a stage is the first to read. */
+static bool
+is_column(const HeapDecoder *decoder, const Vec *vec, int stage)
+{
+	return vec->attno > 0 && vec->attno <= decoder->desc->natts && vec->stage == stage;
+}
+
 void
 heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int stage)
 {
 	int n = 0;
 
 	for (Vec *vec = set->vecs; vec; vec = vec->next)
-		n += (vec->attno != 0 && vec->stage == stage);
+		n += is_column(decoder, vec, stage);
 	columns->vecs = palloc(sizeof(Vec *) * (n + 1));
 	columns->slot = palloc(sizeof(int) * (n + 1));
 	columns->attrs = palloc(sizeof(int16) * (n + 1));
 	for (Vec *vec = set->vecs; vec; vec = vec->next)
 	{
-		if (vec->attno == 0 || vec->stage != stage)
+		if (!is_column(decoder, vec, stage))
 			continue;
 		columns->vecs[columns->nvecs] = vec;
 		columns->attrs[columns->nvecs++] = vec->attno - 1;
@@ -625,4 +632,33 @@ heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, co
 					  (decoder->reached > last ? decoder->position[0] :
 												 rows->data[0] + decoder->attrs[last].offset) -
 						  page->tuples[rows->tuple[0]] + 1);
+}
+
+void
+heap_fill_datums(Vec *vec, int n, const Datum *values, const bool *nulls)
+{
+	vec->all_values = nulls == NULL || memchr(nulls, true, n) == NULL;
+	for (int i = 0; !vec->all_values && i < n; i++)
+		vec->state[i] = nulls[i] ? VEC_NULL : VEC_VALUE;
+	switch (vec->type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+	case COLUMN_##NAME: \
+		for (int i = 0; i < n; i++) \
+			((value_t *) vec->values)[i] = \
+				nulls && nulls[i] ? 0 : (value_t) from_datum(values[i]); \
+		break;
+		COLUMN_SCALARS(X)
+#undef X
+		case COLUMN_DEC:
+			for (int i = 0; i < n; i++)
+				heap_fill_decimal(vec, i, n,
+								  nulls && nulls[i] ? NULL :
+													  (const uint8 *) DatumGetPointer(values[i]));
+			break;
+		case COLUMN_DATUM:
+			for (int i = 0; i < n; i++)
+				((Datum *) vec->values)[i] = nulls && nulls[i] ? 0 : values[i];
+			break;
+	}
 }

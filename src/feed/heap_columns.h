@@ -87,6 +87,11 @@ extern void heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSe
 extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 							  const HeapPage *page, const HeapRows *rows);
 /*
+ * Fills a vector with n values of the executor; nulls: which ones are NULL, or NULL for none.
+ * By-reference values stay where they are.
+ */
+extern void heap_fill_datums(Vec *vec, int n, const Datum *values, const bool *nulls);
+/*
  * Reduces rows to those with the indexes sel[0 .. n - 1], ascending. Their columns were filled
  * last, and the decoder's positions are kept for them.
  */

@@ -58,10 +58,13 @@ describe_subplans(AppendState *append, StringInfo buf)
 		appendStringInfo(buf, ", tuples of %d subplans", nexecuted);
 }
 
-void
-feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es)
+/* Prints the lines of feed_describe().  joins: those of the feed, if it is open. */
+static void
+describe(PlanState *child, bool pages, const HeapJoins *joins, const FeedStats *stats,
+		 ExplainState *es)
 {
-	AppendState *append = heap_find_append(child);
+	PlanState *top = child;
+	AppendState *append = heap_find_append(heap_below_joins(child));
 	StringInfoData buf;
 
 	if (!pages)
@@ -69,7 +72,7 @@ feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState
 		ExplainPropertyText("Feed", "tuples from the child plan", es);
 		return;
 	}
-	child = heap_below_limit(child);
+	child = heap_below_joins(heap_below_limit(child));
 	if (heap_groups_scan(child))
 	{
 		ExplainPropertyText("Feed", "groups of the child plan (columns)", es);
@@ -96,6 +99,13 @@ feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState
 	ExplainPropertyText("Feed", buf.data, es);
 	if (stats && stats->blocks > 0)
 		explain_proofs(stats, es);
+	heap_joins_explain(top, joins, es);
+}
+
+void
+feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es)
+{
+	describe(child, pages, NULL, stats, es);
 }
 
 /* Adds the expression to the list if it has no vector form: core evaluates it for every row. */
@@ -117,7 +127,7 @@ explain_row_by_row(HeapFeed *feed, ExplainState *es)
 	List *list = NIL;
 
 	for (int p = 0; p < ntables && table == NULL; p++)
-		if (feed->subplans[p].table && feed->subplans[p].table->scan)
+		if (feed->joins == NULL && feed->subplans[p].table && feed->subplans[p].table->scan)
 			table = feed->subplans[p].table;
 	if (table == NULL)
 		return;
@@ -135,7 +145,9 @@ heap_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {
 	HeapFeed *feed = (HeapFeed *) base;
 
-	feed_describe(feed->child, !feed->executes_child, stats, es);
+	/* in guarded plans counts are not shown */
+	describe(feed->child, !feed->executes_child, feed->base.guarded ? NULL : feed->joins, stats,
+			 es);
 	if (es->verbose)
 		explain_row_by_row(feed, es);
 }

@@ -254,39 +254,17 @@ heap_groups_next(HeapFeed *feed, HeapTable *table)
 static void
 fill_column(Vec *vec, const GroupRows *rows, const size_t *base, int n)
 {
-	size_t at[EXPR_ROWS];
-	uint8 nulls = 0;
+	Datum values[EXPR_ROWS];
+	bool nulls[EXPR_ROWS];
 
 	for (int i = 0; i < n; i++)
 	{
-		at[i] = base[i] + vec->attno - 1;
-		nulls |= rows->nulls[at[i]];
+		size_t at = base[i] + vec->attno - 1;
+
+		values[i] = rows->values[at];
+		nulls[i] = rows->nulls[at];
 	}
-	vec->all_values = nulls == 0;
-	for (int i = 0; nulls && i < n; i++)
-		vec->state[i] = rows->nulls[at[i]] ? VEC_NULL : VEC_VALUE;
-	switch (vec->type)
-	{
-#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-	case COLUMN_##NAME: \
-		for (int i = 0; i < n; i++) \
-			((value_t *) vec->values)[i] = \
-				rows->nulls[at[i]] ? 0 : (value_t) from_datum(rows->values[at[i]]); \
-		break;
-		COLUMN_SCALARS(X)
-#undef X
-		case COLUMN_DEC:
-			for (int i = 0; i < n; i++)
-				heap_fill_decimal(vec, i, n,
-								  rows->nulls[at[i]] ?
-									  NULL :
-									  (const uint8 *) DatumGetPointer(rows->values[at[i]]));
-			break;
-		case COLUMN_DATUM:
-			for (int i = 0; i < n; i++)
-				((Datum *) vec->values)[i] = rows->nulls[at[i]] ? 0 : rows->values[at[i]];
-			break;
-	}
+	heap_fill_datums(vec, n, values, nulls);
 }
 
 /* Fills the columns that a stage is the first to read. */

@@ -180,9 +180,13 @@ store_output(HeapFeed *feed, int c, int at, int n)
 			memcpy((char *) col->values + (size_t) at * width, vec->values, (size_t) n * width);
 		if (col->type == COLUMN_DATUM && !output->writer.typbyval)
 		{
-			bool cached = feed->page.cached && vec->attno != 0;
+			bool looked_up = heap_joins_is_column(feed->table, vec);
+			bool cached = feed->page.cached && vec->attno != 0 && !looked_up;
+			bool stored = looked_up ?
+				heap_joins_store_codes(feed, c, vec, at, n) :
+				!cached && vec->codes && store_numbered(feed, output, vec, at, n);
 
-			if (cached || !vec->codes || !store_numbered(feed, output, vec, at, n))
+			if (!stored)
 				n = heap_store_references(
 					feed, c, at, n, vec->all_values ? NULL : vec->state,
 					cached ? heap_cached_chunk(feed->table->cached, vec->attno) : NULL,

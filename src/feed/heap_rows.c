@@ -49,7 +49,9 @@ heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 	return n;
 }
 
-/* Evaluates a qual, whose columns are filled, and drops the rows that fail it. */
+/*
+ * Evaluates a qual, whose columns are filled, or probes a lookup, and drops the rows that fail.
+ */
 static void
 apply_qual(HeapFeed *feed, HeapTable *table, int q)
 {
@@ -62,11 +64,14 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 	if (n < 0)
 	{
 		expr_run(table->set, q, rows->n);
-		n = heap_select_rows(feed, table, q, sel);
+		n = table->quals[q] ? heap_select_rows(feed, table, q, sel) :
+							  heap_joins_probe(feed, table, q, sel);
 	}
 	if (n == rows->n)
 		return;
 	heap_rows_keep(table->decoder, rows, sel, n);
+	if (table->joins)
+		heap_joins_keep(feed, sel, n);
 	if (n > 0)
 		expr_compact(table->set, q, sel, n);
 }
@@ -105,14 +110,21 @@ run_stages(HeapFeed *feed, HeapTable *table)
 	int rechecked = 0;
 
 	table->decoder->reached = 0;
+	table->nscanned = 0;
+	if (table->joins)
+		heap_joins_begin_step(feed);
 	table->by_memos = page->cached && table->has_memos && heap_memo_prepare(table);
 	for (int s = 0; s < table->nstages - table->by_memos && rows->n > 0; s++)
 	{
 		bool is_qual = s < table->nquals;
 		bool implied = is_qual && qual_is_implied(feed, table, s);
 
+		if (s == table->nscan_quals)
+			table->nscanned = rows->n;
 		if (s == table->nquals)
 			heap_point_outputs(feed, table);
+		if (table->joins)
+			heap_joins_fill(feed, table, s);
 		if (page->cached)
 			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1,
 							 is_qual && !implied, table->set->page_cxt);
@@ -125,6 +137,8 @@ run_stages(HeapFeed *feed, HeapTable *table)
 			int before = rows->n;
 
 			apply_qual(feed, table, s);
+			if (table->joins)
+				heap_joins_count_rows(feed, table, s, before - rows->n);
 			if (table->rechecks[s])
 				rechecked += before - rows->n;
 			heap_cached_unborrow(&table->columns[s]);
@@ -187,6 +201,13 @@ heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 	rechecked = run_stages(feed, table);
 	n = heap_add_step(feed, table, n, &added);
 	/* Rows that stay at hand are counted again later, so some counts here are too high. */
+	if (table->joins)
+	{
+		/* below an Append, the caller counts the rows of the scan */
+		heap_joins_count(feed->append ? &feed->append->ps : &table->scan->node->ps,
+						 table->nscanned);
+		added = Min(table->nscanned, n);
+	}
 	rechecked = Min(rechecked, n - added);
 	InstrCountFiltered1(table->scan->node, n - added - rechecked);
 	InstrCountFiltered2(table->scan->node, rechecked);

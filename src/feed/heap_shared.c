@@ -12,8 +12,10 @@
 static PlanState **
 find_subplans(PlanState **child, int *n)
 {
-	AppendState *append = heap_find_append(*child);
+	AppendState *append;
 
+	*child = heap_below_joins(*child);
+	append = heap_find_append(*child);
 	*n = append ? append->as_nplans : 1;
 	return append ? append->appendplans : child;
 }

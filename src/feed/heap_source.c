@@ -177,7 +177,7 @@ add_page(HeapFeed *feed, HeapTable *table)
 	else
 		heap_add_rows(feed, table, batch->capacity - before);
 	if (instrument)
-		InstrStopNode(instrument, batch->nrows - before);
+		InstrStopNode(instrument, table->joins ? table->nscanned : batch->nrows - before);
 }
 
 void

@@ -20,21 +20,23 @@ load_row(void *owner, int row)
 	HeapFeed *feed = owner;
 	HeapPage *page = &feed->page;
 	ScanState *node = feed->table->scan->node;
-	ExprContext *econtext = node->ps.ps_ExprContext;
+	ExprContext *econtext = feed->table->set->parent->ps_ExprContext;
 	int t = feed->rows.tuple[row];
 
 	econtext->ecxt_scantuple = node->ss_ScanTupleSlot;
 	if (page->cached)
-	{
 		heap_cached_load(feed->table->cached, page, t, node->ss_ScanTupleSlot,
 						 econtext->ecxt_per_tuple_memory);
-		return;
+	else
+	{
+		feed->tuple.t_tableOid = RelationGetRelid(node->ss_currentRelation);
+		feed->tuple.t_data = heap_page_tuple(page, t);
+		feed->tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
+		ItemPointerSet(&feed->tuple.t_self, page->block, page->lines[t]);
+		ExecStoreBufferHeapTuple(&feed->tuple, node->ss_ScanTupleSlot, page->buffer);
 	}
-	feed->tuple.t_tableOid = RelationGetRelid(node->ss_currentRelation);
-	feed->tuple.t_data = heap_page_tuple(page, t);
-	feed->tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
-	ItemPointerSet(&feed->tuple.t_self, page->block, page->lines[t]);
-	ExecStoreBufferHeapTuple(&feed->tuple, node->ss_ScanTupleSlot, page->buffer);
+	if (feed->joins)
+		heap_joins_load_row(feed, feed->table, node->ss_ScanTupleSlot, row);
 }
 
 /*
@@ -68,6 +70,8 @@ output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 	List *targetlist = table_targets(table);
 	Expr *expr;
 
+	if (feed->joins)
+		return heap_joins_output(feed, table, resno);
 	if (feed->result == NULL)
 		return list_nth_node(TargetEntry, targetlist, resno - 1)->expr;
 	expr = list_nth_node(TargetEntry, feed->result->ps.plan->targetlist, resno - 1)->expr;
@@ -110,11 +114,11 @@ add_checks(HeapFeed *feed, HeapTable *table)
 	for (int c = 0; c < feed->batch.ncols; c++)
 		if (feed->outputs[c].constant == NULL)
 			shown = bms_add_member(shown, feed->outputs[c].resno);
-	if (feed->append)
+	if (feed->append && feed->joins == NULL)
 		foreach (lc, table_targets(table))
 			if (feed->result || !bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
 				add_check(table, lfirst_node(TargetEntry, lc)->expr);
-	if (feed->append == NULL || feed->result)
+	if (feed->append == NULL || feed->result || feed->joins)
 		foreach (lc, top)
 			if (!bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
 				add_check(table, output_expr(feed, table, lfirst_node(TargetEntry, lc)->resno));
@@ -165,7 +169,9 @@ add_outputs(HeapFeed *feed, HeapTable *table)
 			if (feed->outputs[c].constant)
 				continue;
 			expr = strip_relabels(output_expr(feed, table, feed->outputs[c].resno));
-			if (last == (!IsA(expr, Var) && table->scan && heap_memo_serves(table, expr)))
+			if (last ==
+				(!IsA(expr, Var) && table->scan && !heap_joins_reads_lookups(feed, (Node *) expr) &&
+				 heap_memo_serves(table, expr)))
 				table->outputs[c].root =
 					output_root(feed, table, &feed->outputs[c], table->nquals + last);
 			if (table->outputs[c].root && wants_codes(&feed->outputs[c], table->outputs[c].root))
@@ -258,6 +264,8 @@ init_cached(HeapFeed *feed, HeapTable *table)
 
 	for (int q = 0; q < table->nquals; q++)
 		add_attnos(table, table->quals[q], &attnos);
+	if (table->joins)
+		heap_joins_add_attnos(table, &attnos);
 	for (int c = 0; c < feed->batch.ncols; c++)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach (lc, table->checks)
@@ -267,24 +275,24 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
 	{
-		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nquals, table->quals,
-											   feed->base.guarded);
+		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nscan_quals,
+											   table->quals, feed->base.guarded);
 		table->cached->nquals = table->nquals;
 		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
 	}
-	table->direct = heap_direct_possible(feed, table);
+	table->direct = feed->joins == NULL && heap_direct_possible(feed, table);
 	table->bounded = heap_bounds_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
 	table->closed = palloc0(sizeof(bool) * (table->nquals + 1));
 	table->rechecks = palloc0(sizeof(bool) * (table->nquals + 1));
 	table->indexed = palloc0(sizeof(bool) * (table->nquals + 1));
-	for (int q = 0; q < table->nquals; q++)
+	for (int q = 0; q < table->nscan_quals; q++)
 	{
 		table->closed[q] = expr_stage_is_closed(table->set, q);
 		table->rechecks[q] = heap_is_index_qual(table->scan->node, table->quals[q]->expr);
 		table->indexed[q] = table->closed[q] && table->rechecks[q];
 	}
-	for (int q = 0; table->cached && q < table->nquals; q++)
+	for (int q = 0; table->cached && q < table->nscan_quals; q++)
 		table->memos[q] = heap_memo_create(table, q);
 	for (int c = 0; table->cached && c < table->noutputs; c++)
 	{
@@ -302,14 +310,20 @@ heap_table_create(HeapFeed *feed, ScanState *node)
 {
 	HeapTable *table = palloc0(sizeof(HeapTable));
 	List *quals = expr_order_quals(heap_scan_quals(node), node->ps.state->es_param_list_info);
+	HeapJoins *joins = feed->joins;
+	TupleDesc desc;
 	int q = 0;
 	ListCell *lc;
 
-	table->scan = heap_scan_create(node, feed->result == NULL, feed->base.shared);
-	table->nquals = list_length(quals);
+	table->scan = heap_scan_create(node, feed->result == NULL && joins == NULL, feed->base.shared);
+	table->nscan_quals = list_length(quals);
+	table->nquals = table->nscan_quals + (joins ? heap_joins_count_quals(joins) : 0);
 	table->nstages = table->nquals + 2;
-	table->set = expr_set_create(&node->ps, RelationGetDescr(table->scan->rel), table->nstages,
-								 feed->base.subplans);
+	desc = RelationGetDescr(table->scan->rel);
+	if (joins)
+		desc = heap_joins_desc(joins, desc);
+	table->set =
+		expr_set_create(joins ? feed->child : &node->ps, desc, table->nstages, feed->base.subplans);
 	table->set->load_row = load_row;
 	table->set->owner = feed;
 	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
@@ -318,10 +332,14 @@ heap_table_create(HeapFeed *feed, ScanState *node)
 		table->quals[q] = expr_add_root(table->set, lfirst(lc), q);
 		q++;
 	}
+	if (joins)
+		heap_joins_add_quals(feed, table, table_targets(table));
 	add_checks(feed, table);
 	add_outputs(feed, table);
 	redirect_outputs(feed, table);
 	join_outputs(feed, table);
+	if (joins)
+		heap_joins_end_table(feed, table);
 	init_columns(feed, table);
 	init_cached(feed, table);
 	return table;

@@ -173,6 +173,25 @@ limit_unsupported_reason(LimitState *node)
 	return NULL;
 }
 
+/*
+ * Returns why a scan, which may be below joins, cannot be read by pages; NULL if it can.  A
+ * participant of a parallel plan may find that a lookup is too large, while others do not.  Then
+ * the executor runs its joins, but the executor and the feed cannot share one bitmap.
+ */
+static const char *
+scan_unsupported_reason(PlanState *node, bool joined, bool volatile_query)
+{
+	const char *why = heap_subplan_unsupported_reason(node, volatile_query);
+
+	if (why == NULL && joined && heap_groups_scan(node))
+		return "groups of another scan are joined";
+	if (why == NULL && joined && contain_subplans((Node *) node->plan->qual))
+		return "a condition of the scan below a join has a subplan";
+	if (why == NULL && joined && IsA(node, BitmapHeapScanState) && node->plan->parallel_aware)
+		return "participants share the bitmap of the scan below a join";
+	return why;
+}
+
 bool
 feed_reads_groups(PlanState *child)
 {
@@ -184,8 +203,12 @@ feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 {
 	const char *why = NULL;
 	EState *estate = child->state;
-	AppendState *append = heap_find_append(child);
+	PlanState *joins = IsA(child, HashJoinState) ? child : NULL;
+	AppendState *append;
 	int nheap = 0;
+
+	child = heap_below_joins(child);
+	append = heap_find_append(child);
 
 	if (estate->es_epq_active)
 		return "rows are rechecked after a concurrent update";
@@ -196,22 +219,25 @@ feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 		why = limit_unsupported_reason((LimitState *) child);
 		return why ? why : heap_subplan_unsupported_reason(outerPlanState(child), volatile_query);
 	}
+	if (joins)
+		why = heap_joins_unsupported_reason(joins);
 	if (append == NULL)
-		return heap_subplan_unsupported_reason(child, volatile_query);
+		return why ? why : scan_unsupported_reason(child, joins != NULL, volatile_query);
 	if (append->as_nasyncplans > 0)
 		return "the input has foreign tables";
 	if (child != &append->ps)
-		why = expressions_unsupported_reason(child, volatile_query);
+		why = joins ? "there is a projection below a join" :
+					  expressions_unsupported_reason(child, volatile_query);
 	for (int i = 0; i < append->as_nplans && (why == NULL || child == &append->ps); i++)
 	{
 		const char *subplan =
-			heap_subplan_unsupported_reason(append->appendplans[i], volatile_query);
+			scan_unsupported_reason(append->appendplans[i], joins != NULL, volatile_query);
 
 		if (subplan == NULL && child != &append->ps)
 			subplan = projected_unsupported_reason(append->appendplans[i]);
 		nheap += subplan == NULL;
 		why = why ? why : subplan;
 	}
-	/* Without a projection, the executor can run the other subplans. */
-	return child == &append->ps && nheap > 0 ? NULL : why;
+	/* Without a projection and joins, the executor can run the other subplans. */
+	return child == &append->ps && joins == NULL && nheap > 0 ? NULL : why;
 }

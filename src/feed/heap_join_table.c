@@ -1,0 +1,480 @@
+/*
+ * heap_join_table.c
+ *	  The joins of one table: compiles probes and conditions, probes lookups, and fills columns of
+ *	  lookups; see heap_joins.h.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "common/compat.h"
+#include "feed/heap.h"
+#include "feed/heap_joins_internal.h"
+
+/* The probe of one lookup. */
+typedef struct Probe
+{
+	int nkeys;
+	ExprRoot **keys;
+} Probe;
+
+struct HeapTableJoins
+{
+	int natts; /* number of the table's columns */
+	int njoins;
+	List *targets;  /* target list of the table's scan */
+	Probe *probes;  /* [join] */
+	int *probed;    /* [stage] join whose lookup the stage probes, or -1 */
+	Vec ***columns; /* [stage] columns of lookups that it is the first to read, up to a NULL */
+	TupleTableSlot *slot; /* a joined row, for core's evaluator */
+};
+
+/* ---- compiling ---------------------------------------------------------------------- */
+
+int
+heap_joins_count_quals(const HeapJoins *joins)
+{
+	int n = 0;
+
+	for (int j = 0; j < joins->n; j++)
+		n += 1 + list_length(joins->joins[j].quals);
+	return n;
+}
+
+TupleDesc
+heap_joins_desc(const HeapJoins *joins, TupleDesc table)
+{
+	TupleDesc desc = CreateTemplateTupleDesc(table->natts + joins->ncolumns);
+
+	for (int a = 1; a <= table->natts; a++)
+		TupleDescCopyEntry(desc, a, table, a);
+	for (int c = 0; c < joins->ncolumns; c++)
+	{
+		const HeapJoinColumn *column = &joins->columns[c];
+
+		TupleDescInitEntry(desc, table->natts + c + 1, NULL, column->typid, column->typmod, 0);
+		TupleDescInitEntryCollation(desc, table->natts + c + 1, column->collation);
+	}
+	compat_finalize_tuple_desc(desc);
+	return desc;
+}
+
+/* What resolve_expr() needs. */
+typedef struct ResolveContext
+{
+	const HeapJoins *joins;
+	const HeapTableJoins *table;
+} ResolveContext;
+
+/*
+ * Replaces targets of the scan by their expressions, and gives columns of lookups their numbers in
+ * the ExprSet.
+ */
+static Node *
+resolve_expr(Node *node, void *arg)
+{
+	const ResolveContext *context = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var *var = (Var *) node;
+
+		if (var->varno == OUTER_VAR)
+			return copyObject(
+				(Node *) list_nth_node(TargetEntry, context->table->targets, var->varattno - 1)
+					->expr);
+		var = copyObject(var);
+		var->varattno += context->table->natts;
+		return (Node *) var;
+	}
+	return expression_tree_mutator(node, resolve_expr, arg);
+}
+
+/* Returns a merged expression of a join as one over columns of the ExprSet. */
+static Expr *
+resolve(const HeapFeed *feed, const HeapTable *table, Expr *expr)
+{
+	ResolveContext context = {feed->joins, table->joins};
+
+	return (Expr *) resolve_expr((Node *) expr, &context);
+}
+
+void
+heap_joins_add_quals(HeapFeed *feed, HeapTable *table, List *targets)
+{
+	HeapJoins *joins = feed->joins;
+	HeapTableJoins *own = palloc0(sizeof(HeapTableJoins));
+	int stage = table->nscan_quals;
+
+	table->joins = own;
+	own->natts = RelationGetDescr(table->scan->rel)->natts;
+	own->targets = targets;
+	own->njoins = joins->n;
+	own->probes = palloc0(sizeof(Probe) * joins->n);
+	own->probed = palloc(sizeof(int) * table->nstages);
+	for (int s = 0; s < table->nstages; s++)
+		own->probed[s] = -1;
+	own->slot = MakeSingleTupleTableSlot(table->set->desc, &TTSOpsVirtual);
+	for (int j = 0; j < joins->n; j++)
+	{
+		HeapJoin *join = &joins->joins[j];
+		Probe *probe = &own->probes[j];
+		int k = 0;
+		ListCell *lc;
+
+		probe->nkeys = join->lookup.nkeys;
+		probe->keys = palloc(sizeof(ExprRoot *) * join->lookup.nkeys);
+		own->probed[stage] = j;
+		foreach (lc, join->keys)
+			probe->keys[k++] = expr_add_root(table->set, resolve(feed, table, lfirst(lc)), stage);
+		stage++;
+		foreach (lc, join->quals)
+		{
+			table->quals[stage] =
+				expr_add_root(table->set, resolve(feed, table, lfirst(lc)), stage);
+			stage++;
+		}
+	}
+}
+
+Expr *
+heap_joins_output(const HeapFeed *feed, const HeapTable *table, int resno)
+{
+	const HeapJoins *joins = feed->joins;
+
+	return resolve(feed, table,
+				   list_nth_node(TargetEntry, joins->joins[joins->n - 1].targets, resno - 1)->expr);
+}
+
+/* Returns whether an expression has a Var with this number. */
+static bool
+reads_walker(Node *node, void *varno)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == *(const int *) varno;
+	return expression_tree_walker(node, reads_walker, varno);
+}
+
+bool
+heap_joins_reads_lookups(const HeapFeed *feed, Node *expr)
+{
+	return feed->joins && reads_walker(expr, &feed->joins->varno);
+}
+
+void
+heap_joins_end_table(HeapFeed *feed, HeapTable *table)
+{
+	HeapTableJoins *own = table->joins;
+
+	own->columns = palloc(sizeof(Vec **) * table->nstages);
+	for (int s = 0; s < table->nstages; s++)
+	{
+		int n = 0;
+
+		for (Vec *vec = table->set->vecs; vec; vec = vec->next)
+			n += vec->attno > own->natts && vec->stage == s;
+		own->columns[s] = palloc0(sizeof(Vec *) * (n + 1));
+		n = 0;
+		for (Vec *vec = table->set->vecs; vec; vec = vec->next)
+			if (vec->attno > own->natts && vec->stage == s)
+				own->columns[s][n++] = vec;
+	}
+}
+
+void
+heap_joins_add_attnos(const HeapTable *table, Bitmapset **attnos)
+{
+	const HeapTableJoins *own = table->joins;
+	Index varno = ((const Scan *) table->scan->node->ps.plan)->scanrelid;
+
+	for (int j = 0; j < own->njoins; j++)
+		for (int k = 0; k < own->probes[j].nkeys; k++)
+			pull_varattnos((Node *) own->probes[j].keys[k]->expr, varno, attnos);
+}
+
+/* ---- columns of lookups -------------------------------------------------------------- */
+
+/* Fills the vector of a column for the rows at hand. */
+static void
+fill_column(const HeapJoins *joins, const HeapTableJoins *own, Vec *vec, int n)
+{
+	const HeapJoinColumn *entry = &joins->columns[vec->attno - own->natts - 1];
+	const HeapJoin *join = &joins->joins[entry->join];
+	const LookupColumn *column = &join->lookup.columns[entry->column];
+	bool all = column->nulls == NULL && join->type != JOIN_LEFT && join->type != JOIN_ANTI;
+	Datum values[EXPR_ROWS];
+	bool nulls[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32 row = join->rows[i];
+
+		nulls[i] = !all && (row == LOOKUP_NONE || (column->nulls && column->nulls[row]));
+		values[i] = 0;
+		if (!nulls[i])
+			values[i] = column->values[column->byval ? row : column->codes[row]];
+	}
+	heap_fill_datums(vec, n, values, all ? NULL : nulls);
+}
+
+void
+heap_joins_begin_step(HeapFeed *feed)
+{
+	feed->joins->nprobed = 0;
+}
+
+void
+heap_joins_fill(HeapFeed *feed, HeapTable *table, int stage)
+{
+	for (Vec **vec = table->joins->columns[stage]; *vec; vec++)
+		fill_column(feed->joins, table->joins, *vec, feed->rows.n);
+}
+
+void
+heap_joins_load_row(HeapFeed *feed, HeapTable *table, TupleTableSlot *from, int row)
+{
+	HeapJoins *joins = feed->joins;
+	HeapTableJoins *own = table->joins;
+	TupleTableSlot *slot = own->slot;
+
+	/* conditions of the scan may read system columns and whole rows */
+	if (joins->nprobed == 0)
+		return;
+	slot_getallattrs(from);
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, from->tts_values, own->natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, from->tts_isnull, own->natts * sizeof(bool));
+	for (int c = 0; c < joins->ncolumns; c++)
+	{
+		const HeapJoinColumn *entry = &joins->columns[c];
+		const HeapJoin *join = &joins->joins[entry->join];
+		const LookupColumn *column = &join->lookup.columns[entry->column];
+		uint32 at = entry->join < joins->nprobed ? join->rows[row] : LOOKUP_NONE;
+		bool isnull = at == LOOKUP_NONE || (column->nulls && column->nulls[at]);
+
+		slot->tts_isnull[own->natts + c] = isnull;
+		slot->tts_values[own->natts + c] =
+			isnull ? (Datum) 0 : column->values[column->byval ? at : column->codes[at]];
+	}
+	ExecStoreVirtualTuple(slot);
+	table->set->parent->ps_ExprContext->ecxt_scantuple = slot;
+}
+
+bool
+heap_joins_is_column(const HeapTable *table, const Vec *vec)
+{
+	return table->joins && vec->attno > table->joins->natts;
+}
+
+bool
+heap_joins_store_codes(HeapFeed *feed, int c, const Vec *vec, int at, int n)
+{
+	const HeapJoinColumn *entry = &feed->joins->columns[vec->attno - feed->table->joins->natts - 1];
+	const HeapJoin *join = &feed->joins->joins[entry->join];
+	const LookupColumn *column = &join->lookup.columns[entry->column];
+	HeapOutput *output = &feed->outputs[c];
+
+	if (column->longest > BATCH_BYTES / feed->batch.capacity)
+		return false;
+	if (at > 0 && output->dictionary != column->dictionary)
+	{
+		output->dictionary = 0;
+		return true;
+	}
+	if (output->codes == NULL)
+		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
+	output->dictionary = column->dictionary;
+	output->ncodes = Max(column->ncodes, 1);
+	for (int i = 0; i < n; i++)
+		output->codes[at + i] = join->rows[i] == LOOKUP_NONE ? 0 : column->codes[join->rows[i]];
+	return true;
+}
+
+/* ---- probing ------------------------------------------------------------------------- */
+
+/* Returns the value of a key in a row. */
+static Datum
+key_value(HeapTable *table, ExprRoot *root, int row, bool *isnull)
+{
+	uint8 state = root->vec == NULL ? VEC_FALLBACK :
+		root->vec->all_values       ? VEC_VALUE :
+									  root->vec->state[row];
+
+	*isnull = state == VEC_NULL;
+	if (state == VEC_VALUE)
+		return expr_datum(root->vec, row);
+	return state == VEC_NULL ? (Datum) 0 : expr_evaluate_scalar(table->set, root, row, isnull);
+}
+
+/* Returns whether a key is an array of integers of 32 bits. */
+static bool
+is_array(const ExprRoot *root)
+{
+	return root->vec && root->vec->all_values && root->vec->type == COLUMN_I32;
+}
+
+/* Looks up an integer key for each row; returns their number as lookup_find_integers() does. */
+static int
+probe_integers(HeapTable *table, HeapJoin *join, ExprRoot **roots, int n, uint16 *sel)
+{
+	const Vec *vec = roots[0]->vec;
+	int64 keys[EXPR_ROWS];
+	bool nulls[EXPR_ROWS];
+	int nkeys = join->lookup.nkeys;
+	int found = 0;
+
+	keys[0] = 0; /* for the compiler, which cannot see that there are rows */
+	if (nkeys == 2 && is_array(roots[0]) && is_array(roots[1]))
+	{
+		const int32 *high = vec->values;
+		const int32 *low = roots[1]->vec->values;
+
+		for (int i = 0; i < n; i++)
+			keys[i] = lookup_join_halves(high[i], low[i]);
+		return lookup_find_integers(&join->lookup, n, LOOKUP_INT64, keys, join->rows, sel);
+	}
+	if (nkeys == 1 && is_array(roots[0]))
+		return lookup_find_integers(&join->lookup, n, LOOKUP_INT32, vec->values, join->rows, sel);
+	if (nkeys == 1 && vec && vec->all_values && vec->type == COLUMN_I64)
+		return lookup_find_integers(&join->lookup, n, LOOKUP_INT64, vec->values, join->rows, sel);
+	for (int i = 0; i < n; i++)
+	{
+		nulls[i] = false;
+		for (int k = 0; k < nkeys && !nulls[i]; k++)
+		{
+			Datum value = key_value(table, roots[k], i, &nulls[i]);
+			int64 integer = nulls[i] ? 0 : lookup_integer(value, join->lookup.keys[k].outer_width);
+
+			keys[i] = k == 0 ? integer : lookup_join_halves(keys[i], integer);
+		}
+	}
+	lookup_find_integers(&join->lookup, n, LOOKUP_INT64, keys, join->rows, sel);
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			join->rows[i] = LOOKUP_NONE;
+		sel[found] = i;
+		found += join->rows[i] != LOOKUP_NONE;
+	}
+	return found;
+}
+
+/* Looks up a key of any types for each row; returns their number as lookup_find_integers() does. */
+static int
+probe_values(HeapTable *table, HeapJoin *join, ExprRoot **roots, int n, uint16 *sel)
+{
+	Lookup *lookup = &join->lookup;
+	Datum *key = palloc(sizeof(Datum) * lookup->nkeys);
+	int found = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool isnull = false;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int k = 0; k < lookup->nkeys && !isnull; k++)
+		{
+			key[k] = key_value(table, roots[k], i, &isnull);
+			/* the next evaluation may free the value */
+			if (!isnull && lookup->nkeys > 1 && roots[k]->vec == NULL)
+			{
+				int16 typlen;
+				bool byval;
+
+				get_typlenbyval(exprType((Node *) roots[k]->expr), &typlen, &byval);
+				key[k] = datumCopy(key[k], byval, typlen);
+			}
+		}
+		join->rows[i] = isnull ? LOOKUP_NONE : lookup_find_values(lookup, key);
+		sel[found] = i;
+		found += join->rows[i] != LOOKUP_NONE;
+	}
+	return found;
+}
+
+int
+heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
+{
+	int j = table->joins->probed[stage];
+	HeapJoin *join = &feed->joins->joins[j];
+	ExprRoot **keys = table->joins->probes[j].keys;
+	int n = feed->rows.n;
+	int kept = 0;
+
+	if (lookup_has_integer_key(&join->lookup))
+		kept = probe_integers(table, join, keys, n, sel);
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
+
+		kept = probe_values(table, join, keys, n, sel);
+		MemoryContextSwitchTo(old);
+	}
+	feed->joins->nprobed = j + 1;
+	join->probed += n;
+	join->found += kept;
+	if (join->type == JOIN_LEFT)
+		kept = n; /* sel is not needed */
+	else if (join->type == JOIN_ANTI)
+	{
+		kept = 0;
+		for (int i = 0; i < n; i++)
+		{
+			sel[kept] = i;
+			kept += join->rows[i] == LOOKUP_NONE;
+		}
+	}
+	return kept;
+}
+
+/* Counts rows that a condition of a join has removed. */
+static void
+count_removed(HeapJoin *join, const HeapTableJoins *own, int stage, int removed)
+{
+	const HashJoin *plan = (const HashJoin *) join->node->js.ps.plan;
+	int condition = 0; /* number of the condition, from 1 */
+
+	while (own->probed[stage - condition] < 0)
+		condition++;
+	if (condition > list_length(plan->join.joinqual))
+		InstrCountFiltered2(join->node, removed);
+	else if (condition > 0)
+		InstrCountFiltered1(join->node, removed);
+}
+
+void
+heap_joins_count_rows(HeapFeed *feed, const HeapTable *table, int stage, int removed)
+{
+	HeapJoins *joins = feed->joins;
+	int j = joins->nprobed - 1;
+
+	if (j >= 0 && removed > 0)
+		count_removed(&joins->joins[j], table->joins, stage, removed);
+	if (j >= 0 && j < joins->n - 1 && table->joins->probed[stage + 1] == j + 1)
+		heap_joins_count(&joins->joins[j].node->js.ps, feed->rows.n);
+}
+
+void
+heap_joins_keep(HeapFeed *feed, const uint16 *sel, int n)
+{
+	HeapJoins *joins = feed->joins;
+
+	for (int j = 0; j < joins->nprobed; j++)
+	{
+		uint32 *rows = joins->joins[j].rows;
+
+		if (joins->joins[j].lookup.ncolumns > 0)
+			for (int i = 0; i < n; i++)
+				rows[i] = rows[sel[i]];
+	}
+}

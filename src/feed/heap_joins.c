@@ -1,0 +1,589 @@
+/*
+ * heap_joins.c
+ *	  The joins of a feed: which ones can be lookups, merging of expressions, building; see
+ *	  heap_joins.h.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/nodeHash.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "analysis/analysis.h"
+#include "common/compat.h"
+#include "feed/heap.h"
+#include "feed/heap_joins_internal.h"
+
+PlanState *
+heap_below_joins(PlanState *child)
+{
+	while (child && IsA(child, HashJoinState))
+		child = outerPlanState(child);
+	return child;
+}
+
+/* ---- which joins ------------------------------------------------------------------- */
+
+/* Returns whether a function is not one that PostgreSQL comes with. */
+static bool
+is_users_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/*
+ * Returns whether a target below the topmost join can be merged into the expressions above: then it
+ * may be evaluated more than once or not at all.
+ */
+static bool
+can_be_merged(Expr *target, ParamListInfo params)
+{
+	if (IsA(target, Var))
+		return ((Var *) target)->varattno > 0;
+	return expr_cannot_fail((Node *) target, params) &&
+		!check_functions_in_node((Node *) target, is_users_function, NULL) &&
+		!contain_subplans((Node *) target);
+}
+
+/* Returns whether all targets of a node below the topmost join can be merged. */
+static bool
+targets_can_be_merged(const PlanState *node)
+{
+	ListCell *lc;
+
+	foreach (lc, node->plan->targetlist)
+		if (!can_be_merged(lfirst_node(TargetEntry, lc)->expr, node->state->es_param_list_info))
+			return false;
+	return true;
+}
+
+/* Returns why a join cannot be a lookup because of its keys; NULL if it can. */
+static const char *
+keys_unsupported_reason(const HashJoinState *node)
+{
+	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
+	ListCell *lc;
+
+	foreach (lc, plan->hashoperators)
+	{
+		Oid left, right;
+
+		if (!op_strict(lfirst_oid(lc)) || !get_op_hash_functions(lfirst_oid(lc), &left, &right))
+			return "an operator of the join is not strict";
+	}
+	if (list_length(plan->hashkeys) > 1 &&
+		!expr_cannot_fail((Node *) plan->hashkeys, node->js.ps.state->es_param_list_info))
+		return "a key of the join may raise an error";
+	return NULL;
+}
+
+/* Returns why one join cannot be a lookup; NULL if it can. */
+static const char *
+join_unsupported_reason(const HashJoinState *node)
+{
+	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
+	const Node *exprs[] = {(const Node *) plan->join.plan.targetlist,
+						   (const Node *) plan->join.plan.qual, (const Node *) plan->join.joinqual,
+						   (const Node *) plan->hashclauses};
+
+	for (int i = 0; i < lengthof(exprs); i++)
+	{
+		if (contain_volatile_functions((Node *) exprs[i]))
+			return "the input calls a volatile function";
+		if (contain_subplans((Node *) exprs[i]))
+			return "an expression of the join has a subplan";
+	}
+	if (plan->join.plan.parallel_aware || innerPlanState(node)->plan->parallel_aware)
+		return "the hash table of the join is shared";
+	switch (plan->join.jointype)
+	{
+		case JOIN_INNER:
+			if (!plan->join.inner_unique)
+				return "a row may have several partners in the join";
+			break;
+		case JOIN_LEFT:
+			if (!plan->join.inner_unique)
+				return "a row may have several partners in the join";
+			if (plan->join.joinqual != NIL)
+				return "an outer join has a condition that is not an equality";
+			break;
+		case JOIN_SEMI:
+		case JOIN_ANTI:
+			if (plan->join.joinqual != NIL)
+				return "a semi or anti join has a condition that is not an equality";
+			break;
+		default:
+			return "the join is a right or full join";
+	}
+	return keys_unsupported_reason(node);
+}
+
+const char *
+heap_joins_unsupported_reason(PlanState *child)
+{
+	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
+	{
+		const char *why = join_unsupported_reason((HashJoinState *) node);
+
+		if (why)
+			return why;
+		if (!targets_can_be_merged(outerPlanState(node)))
+			return "an expression below a join may raise an error, or reads whole rows";
+		if (IsA(outerPlanState(node), AppendState))
+		{
+			AppendState *append = (AppendState *) outerPlanState(node);
+
+			for (int i = 0; i < append->as_nplans; i++)
+				if (!targets_can_be_merged(append->appendplans[i]))
+					return "an expression below a join may raise an error, or reads whole rows";
+		}
+	}
+	return NULL;
+}
+
+/* ---- merging expressions ------------------------------------------------------------ */
+
+/* What merge_expr() needs. */
+typedef struct MergeContext
+{
+	HeapJoins *joins;
+	int join; /* the join whose expression is merged */
+} MergeContext;
+
+/* Returns the number of a column of a lookup, which is added if it is new. */
+static int
+add_column(HeapJoins *joins, int join, const Var *var)
+{
+	Lookup *lookup = &joins->joins[join].lookup;
+	LookupColumn *column;
+	HeapJoinColumn *entry;
+
+	for (int c = 0; c < joins->ncolumns; c++)
+		if (joins->columns[c].join == join &&
+			lookup->columns[joins->columns[c].column].resno == var->varattno)
+			return c + 1;
+	lookup->columns = lookup->columns ?
+		repalloc(lookup->columns, sizeof(LookupColumn) * (lookup->ncolumns + 1)) :
+		palloc(sizeof(LookupColumn));
+	column = &lookup->columns[lookup->ncolumns];
+	memset(column, 0, sizeof(LookupColumn));
+	column->resno = var->varattno;
+	get_typlenbyval(var->vartype, &column->typlen, &column->byval);
+	joins->columns = joins->columns ?
+		repalloc(joins->columns, sizeof(HeapJoinColumn) * (joins->ncolumns + 1)) :
+		palloc(sizeof(HeapJoinColumn));
+	entry = &joins->columns[joins->ncolumns];
+	entry->join = join;
+	entry->column = lookup->ncolumns++;
+	entry->typid = var->vartype;
+	entry->typmod = var->vartypmod;
+	entry->collation = var->varcollid;
+	return ++joins->ncolumns;
+}
+
+/*
+ * Replaces columns of the outer side by the targets of the join below, and columns of the inner
+ * side by columns of the lookup.
+ */
+static Node *
+merge_expr(Node *node, void *arg)
+{
+	MergeContext *context = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var *var = (Var *) node;
+
+		if (var->varno == INNER_VAR)
+			return (Node *) makeVar(context->joins->varno,
+									add_column(context->joins, context->join, var), var->vartype,
+									var->vartypmod, var->varcollid, 0);
+		if (context->join > 0)
+			return copyObject((Node *) list_nth_node(
+								  TargetEntry, context->joins->joins[context->join - 1].targets,
+								  var->varattno - 1)
+								  ->expr);
+		return copyObject(node);
+	}
+	return expression_tree_mutator(node, merge_expr, arg);
+}
+
+/* Returns the bytes of an integer type whose equality is that of integers; 0 for other types. */
+static int8
+integer_width(Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return 2;
+		case INT4OID:
+		case DATEOID:
+			return 4;
+		case INT8OID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return 8;
+		default:
+			return 0;
+	}
+}
+
+/* Returns whether an operator's function compares integers of up to 64 bits. */
+static bool
+compares_integers(Oid function)
+{
+	switch (function)
+	{
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_INT24EQ:
+		case F_INT28EQ:
+		case F_INT42EQ:
+		case F_INT48EQ:
+		case F_INT82EQ:
+		case F_INT84EQ:
+		case F_DATE_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Sets up one column of a join's key. */
+static void
+init_key(HeapJoin *join, int k, Oid operator, Oid collation, Expr *inner, Node *clause)
+{
+	LookupKey *key = &join->lookup.keys[k];
+	Oid left, right;
+	Oid outer_hash, inner_hash;
+	Oid function = get_opcode(operator);
+
+	op_input_types(operator, & left, &right);
+	if (!get_op_hash_functions(operator, & outer_hash, &inner_hash))
+		elog(ERROR, "could not find hash function for hash operator %u", operator);
+	fmgr_info(outer_hash, &key->outer_hash);
+	fmgr_info(inner_hash, &key->inner_hash);
+	fmgr_info(function, &key->equal);
+	/* for functions with arguments of any type */
+	fmgr_info_set_expr(clause, &key->equal);
+	key->collation = collation;
+	key->comparable = left == right;
+	get_typlenbyval(exprType((Node *) inner), &key->inner_typlen, &key->inner_byval);
+	if (compares_integers(function))
+	{
+		key->outer_width = integer_width(left);
+		key->inner_width = integer_width(right);
+	}
+	while (IsA(inner, RelabelType))
+		inner = ((RelabelType *) inner)->arg;
+	/* if the query is compiled (JIT), so is each ExprState, and again for each feed */
+	if (IsA(inner, Var) && ((Var *) inner)->varattno > 0)
+		key->attno = ((Var *) inner)->varattno;
+	else
+		key->inner = ExecInitExpr(inner, &join->hash->ps);
+}
+
+/* Sets up the lookup of a join. */
+static void
+init_lookup(HeapJoins *joins, int j)
+{
+	HeapJoin *join = &joins->joins[j];
+	const HashJoin *plan = (const HashJoin *) join->node->js.ps.plan;
+	const Hash *hash = (const Hash *) join->hash->ps.plan;
+	Lookup *lookup = &join->lookup;
+	int k = 0;
+	ListCell *operator, * collation, *inner, *clause;
+
+	lookup->inner = outerPlanState(join->hash);
+	lookup->econtext = join->hash->ps.ps_ExprContext;
+	lookup->parent = CurrentMemoryContext;
+	lookup->nkeys = list_length(plan->hashoperators);
+	lookup->keys = palloc0(sizeof(LookupKey) * lookup->nkeys);
+	forfour(operator, plan->hashoperators, collation, plan->hashcollations, inner, hash->hashkeys,
+			clause, plan->hashclauses)
+		init_key(join, k++, lfirst_oid(operator), lfirst_oid(collation), lfirst(inner),
+				 lfirst(clause));
+}
+
+HeapJoins *
+heap_joins_create(PlanState *child)
+{
+	HeapJoins *joins;
+	int j;
+
+	if (!IsA(child, HashJoinState))
+		return NULL;
+	joins = palloc0(sizeof(HeapJoins));
+	joins->scan = heap_below_joins(child);
+	/* no table of the query has this number */
+	joins->varno = list_length(child->state->es_range_table) + 1;
+	for (PlanState *node = child; node != joins->scan; node = outerPlanState(node))
+		joins->n++;
+	joins->joins = palloc0(sizeof(HeapJoin) * joins->n);
+	j = joins->n;
+	for (PlanState *node = child; node != joins->scan; node = outerPlanState(node))
+		joins->joins[--j].node = (HashJoinState *) node;
+	for (j = 0; j < joins->n; j++)
+	{
+		HeapJoin *join = &joins->joins[j];
+		const HashJoin *plan = (const HashJoin *) join->node->js.ps.plan;
+		MergeContext context = {joins, j};
+
+		join->hash = castNode(HashState, innerPlanState(join->node));
+		join->type = plan->join.jointype;
+		/* an earlier feed over the same plan may have run it */
+		join->executed = true;
+		join->targets = (List *) merge_expr((Node *) plan->join.plan.targetlist, &context);
+		join->keys = (List *) merge_expr((Node *) plan->hashkeys, &context);
+		join->quals = list_concat((List *) merge_expr((Node *) plan->join.joinqual, &context),
+								  (List *) merge_expr((Node *) plan->join.plan.qual, &context));
+		init_lookup(joins, j);
+	}
+	for (j = 0; j < joins->n; j++)
+		joins->joins[j].lookup.exists_only = joins->joins[j].lookup.ncolumns == 0 &&
+			(joins->joins[j].type == JOIN_SEMI || joins->joins[j].type == JOIN_ANTI);
+	return joins;
+}
+
+/* ---- feeds of inner sides ----------------------------------------------------------- */
+
+PlanState *
+heap_joins_inner_plan(const HeapJoins *joins, int j)
+{
+	return j < joins->n ? joins->joins[j].lookup.inner : NULL;
+}
+
+/* Adds a column of an inner plan to the spec of its feed; returns its number. */
+static int
+add_inner_column(AggSpec *spec, PlanState *inner, int resno)
+{
+	Form_pg_attribute att = TupleDescAttr(ExecGetResultType(inner), resno - 1);
+	ColumnSpec col = {.input = resno - 1};
+
+	col.typid = getBaseType(att->atttypid);
+	col.typmod = att->atttypmod;
+	col.collation = att->attcollation;
+	col.typlen = att->attlen;
+	col.typbyval = att->attbyval;
+	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+	/* numerics are stored as they are */
+	if (col.type == COLUMN_DEC)
+	{
+		col.type = COLUMN_DATUM;
+		col.scale = 0;
+	}
+	return spec_add_column(spec, &col);
+}
+
+AggSpec *
+heap_joins_inner_spec(HeapJoins *joins, int j, int **resnos)
+{
+	HeapJoin *join = &joins->joins[j];
+	Lookup *lookup = &join->lookup;
+	TupleDesc desc = ExecGetResultType(lookup->inner);
+	AggSpec *spec;
+	int *scales;
+
+	for (int k = 0; k < lookup->nkeys; k++)
+		if (lookup->keys[k].attno == 0)
+			return NULL;
+	spec = palloc0(sizeof(AggSpec));
+	scales = palloc(sizeof(int) * (desc->natts + 1));
+	*resnos = palloc(sizeof(int) * (desc->natts + 1));
+	for (int a = 0; a < desc->natts; a++)
+	{
+		scales[a] = -1;
+		(*resnos)[a] = a + 1;
+	}
+	spec->usual_scale = scales;
+	spec->needs_rows = true;
+	for (int k = 0; k < lookup->nkeys; k++)
+		lookup->keys[k].batch_column = add_inner_column(spec, lookup->inner, lookup->keys[k].attno);
+	for (int c = 0; c < lookup->ncolumns; c++)
+		lookup->columns[c].batch_column =
+			add_inner_column(spec, lookup->inner, lookup->columns[c].resno);
+	return spec;
+}
+
+void
+heap_joins_set_feed(HeapJoins *joins, int j, Feed *feed)
+{
+	joins->joins[j].lookup.feed = feed;
+}
+
+void
+heap_joins_end(HeapJoins *joins)
+{
+	for (int j = 0; j < joins->n; j++)
+	{
+		Feed *feed = joins->joins[j].lookup.feed;
+
+		if (feed)
+			feed->ops->end(feed);
+	}
+}
+
+/* ---- building ---------------------------------------------------------------------- */
+
+void
+heap_joins_count(PlanState *node, int rows)
+{
+	if (node->instrument == NULL)
+		return;
+	InstrStartNode(node->instrument);
+	InstrStopNode(node->instrument, rows);
+}
+
+/* Rescans the inner side of a join if its plan has run before. */
+static void
+rescan_inner(HeapJoin *join)
+{
+	Feed *feed = join->lookup.feed;
+
+	if (join->executed || join->hash->ps.chgParam != NULL)
+	{
+		ExecReScan(&join->hash->ps);
+		if (feed)
+			feed->ops->rescan(feed);
+	}
+	join->executed = false;
+}
+
+/* Builds the lookup of a join; returns false if that is not possible. */
+static bool
+build_lookup(HeapJoin *join)
+{
+	CompatInstrumentation *instrument = join->hash->ps.instrument;
+	LookupResult result;
+
+	rescan_inner(join);
+	if (instrument)
+		InstrStartNode(instrument);
+	join->executed = true;
+	join->built = false;
+	result = lookup_build(&join->lookup, get_hash_memory_limit());
+	join->built = result == LOOKUP_BUILT;
+	if (instrument)
+		InstrStopNode(instrument, join->lookup.ninner);
+	return join->built;
+}
+
+/* Frees all lookups, and makes their plans ready to be executed by core's joins. */
+static void
+give_up(HeapJoins *joins)
+{
+	heap_joins_end(joins);
+	for (int j = 0; j < joins->n; j++)
+	{
+		lookup_free(&joins->joins[j].lookup);
+		joins->joins[j].lookup.feed = NULL;
+		joins->joins[j].built = false;
+		rescan_inner(&joins->joins[j]);
+	}
+}
+
+void
+heap_joins_leave(PlanState *child)
+{
+	/* nodes keep what they allocate, such as sets of changed parameters */
+	MemoryContext old = MemoryContextSwitchTo(child->state->es_query_cxt);
+
+	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
+		if (((HashJoinState *) node)->hj_HashTable == NULL && !node->plan->parallel_aware)
+			ExecReScan(innerPlanState(node));
+	MemoryContextSwitchTo(old);
+}
+
+HeapJoinsResult
+heap_joins_begin(HeapJoins *joins, bool guarded)
+{
+	for (int j = joins->n - 1; j >= 0; j--)
+		if (joins->joins[j].node->js.ps.chgParam != NULL)
+			ExecReScan(&joins->joins[j].node->js.ps);
+	for (int j = 0; j < joins->n; j++)
+	{
+		HeapJoin *join = &joins->joins[j];
+
+		if (join->lookup.feed)
+			join->lookup.feed->guarded = guarded;
+		if ((!join->built || join->hash->ps.chgParam != NULL) && !build_lookup(join))
+		{
+			give_up(joins);
+			return HEAP_JOINS_EXECUTE;
+		}
+		if (join->lookup.form == LOOKUP_EMPTY &&
+			(join->type == JOIN_INNER || join->type == JOIN_SEMI))
+			return HEAP_JOINS_EMPTY;
+	}
+	if (joins->scan->chgParam != NULL)
+		ExecReScan(joins->scan);
+	return HEAP_JOINS_READY;
+}
+
+/* ---- EXPLAIN ------------------------------------------------------------------------ */
+
+/* Returns the word of EXPLAIN for a type of join. */
+static const char *
+join_name(JoinType type)
+{
+	switch (type)
+	{
+		case JOIN_LEFT:
+			return "left";
+		case JOIN_SEMI:
+			return "semi";
+		case JOIN_ANTI:
+			return "anti";
+		default:
+			return "inner";
+	}
+}
+
+void
+heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es)
+{
+	List *lines = NIL;
+	int j = 0;
+	ListCell *lc;
+
+	for (PlanState *node = child; IsA(node, HashJoinState); node = outerPlanState(node))
+	{
+		const HashJoin *plan = (const HashJoin *) node->plan;
+		const HeapJoin *join = joins ? &joins->joins[joins->n - 1 - j] : NULL;
+		List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, NIL);
+		Node *keys = list_length(plan->hashclauses) == 1 ?
+			linitial(plan->hashclauses) :
+			(Node *) make_andclause(plan->hashclauses);
+		StringInfoData buf;
+
+		initStringInfo(&buf);
+		appendStringInfo(&buf, "%s join, %s", join_name(plan->join.jointype),
+						 deparse_expression(keys, context, true, false));
+		if (es->analyze && join && join->built)
+			appendStringInfo(
+				&buf,
+				", %s of %u rows, " UINT64_FORMAT " kB, found " UINT64_FORMAT " of " UINT64_FORMAT,
+				lookup_form_name(join->lookup.form), join->lookup.nrows,
+				(uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
+		lines = lcons(buf.data, lines);
+		j++;
+	}
+	if (es->format != EXPLAIN_FORMAT_TEXT && lines != NIL)
+		ExplainPropertyList("Lookups", lines, es);
+	else
+		foreach (lc, lines)
+			ExplainPropertyText("Lookup", lfirst(lc), es);
+}

@@ -1,0 +1,134 @@
+/*
+ * heap_joins.h
+ *	  Joins between the feed's child and the scan below: lookups in place of core's hash joins.
+ *
+ * The child is a HashJoin, whose outer side is another HashJoin or the scan.  These nodes are not
+ * executed.  The plan of each inner side is run once, and its rows become a lookup (lookup.h).
+ * Then each row of the scan finds its row in the first lookup, in the second one, and so on.
+ *
+ * The quals of a table (HeapTable.quals) are those of its scan, and then, for each join from the
+ * scan upwards, a probe followed by the conditions of the join.  Targets of the joins and of the
+ * scan are merged, so that all expressions are over columns of the table and of lookups.  In an
+ * ExprSet, columns of lookups have the numbers after those of the table.
+ */
+#ifndef GPUAGG_FEED_HEAP_JOINS_H
+#define GPUAGG_FEED_HEAP_JOINS_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+
+#include "expr/expr.h"
+#include "feed.h"
+#include "feed/lookup.h"
+
+struct HeapFeed;
+struct HeapTable;
+
+/* The joins of a feed. */
+typedef struct HeapJoins HeapJoins;
+/* How one table is joined. */
+typedef struct HeapTableJoins HeapTableJoins;
+
+/* ---- heap_joins.c ------------------------------------------------------------------ */
+
+/* Returns the scan below the joins, or the node itself if it is no join. */
+extern PlanState *heap_below_joins(PlanState *child);
+/* Returns why the joins down to the scan cannot be lookups; NULL if they can. */
+extern const char *heap_joins_unsupported_reason(PlanState *child);
+
+/* Prepares the joins of a feed, in the current memory context; NULL if the child is no join. */
+extern HeapJoins *heap_joins_create(PlanState *child);
+
+/*
+ * Makes the joins down to the scan ready for the executor: an earlier feed over the same plan may
+ * have run their inner plans.
+ */
+extern void heap_joins_leave(PlanState *child);
+
+/*
+ * Returns the columns that a feed over the inner side of join j must deliver, and sets *resnos as
+ * for feed_open().  Returns NULL if the key is not a column, so that no feed can compute it.
+ */
+extern AggSpec *heap_joins_inner_spec(HeapJoins *joins, int j, int **resnos);
+/* Returns the plan of the inner side of join j; NULL if there are fewer joins. */
+extern PlanState *heap_joins_inner_plan(const HeapJoins *joins, int j);
+/* Makes a feed the source of the rows of the inner side of join j. */
+extern void heap_joins_set_feed(HeapJoins *joins, int j, Feed *feed);
+/* Releases the pins of the feeds of inner sides. */
+extern void heap_joins_end(HeapJoins *joins);
+
+/* What heap_joins_begin() returns. */
+typedef enum HeapJoinsResult
+{
+	HEAP_JOINS_READY,
+	HEAP_JOINS_EMPTY,  /* no row of the scan can find its partner: there are no rows */
+	HEAP_JOINS_EXECUTE /* the lookups cannot be built: the executor must run the joins */
+} HeapJoinsResult;
+
+/*
+ * Rescans what must be rescanned, and builds the lookups unless they are still valid.  guarded: as
+ * Feed.guarded
+ */
+extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, bool guarded);
+
+/* Prints a line for each lookup.  joins: NULL if the feed is not open. */
+extern void heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es);
+
+/* ---- heap_join_table.c ------------------------------------------------------------- */
+
+/* Returns the number of the joins' quals: probes and conditions. */
+extern int heap_joins_count_quals(const HeapJoins *joins);
+/* Returns a row descriptor with the table's columns and those of the lookups. */
+extern TupleDesc heap_joins_desc(const HeapJoins *joins, TupleDesc table);
+/*
+ * Compiles probes and conditions into stages, from table->nscan_quals on.  targets: the target
+ * list of the table's scan.
+ */
+extern void heap_joins_add_quals(struct HeapFeed *feed, struct HeapTable *table, List *targets);
+/* Returns column resno of the topmost join as an expression over columns of the ExprSet. */
+extern Expr *heap_joins_output(const struct HeapFeed *feed, const struct HeapTable *table,
+							   int resno);
+/* Returns whether an expression reads columns of lookups. */
+extern bool heap_joins_reads_lookups(const struct HeapFeed *feed, Node *expr);
+/* Ends the preparation of a table, after its outputs have been compiled. */
+extern void heap_joins_end_table(struct HeapFeed *feed, struct HeapTable *table);
+/* Adds the columns of the table that the keys of probes read to *attnos. */
+extern void heap_joins_add_attnos(const struct HeapTable *table, Bitmapset **attnos);
+
+/* Begins a step: no lookup has been probed for the rows at hand. */
+extern void heap_joins_begin_step(struct HeapFeed *feed);
+/* Fills the columns of lookups that a stage is the first to read. */
+extern void heap_joins_fill(struct HeapFeed *feed, struct HeapTable *table, int stage);
+/*
+ * Probes the lookup of a stage, which has run, for the rows at hand.  Sets sel to the indexes of
+ * the rows that remain and returns their number.
+ */
+extern int heap_joins_probe(struct HeapFeed *feed, struct HeapTable *table, int stage, uint16 *sel);
+/*
+ * Counts the rows that a stage has removed, if it is a condition of a join, for EXPLAIN ANALYZE.
+ * If the stage is the last one of a join below the topmost one, the rows that the join has returned
+ * are counted, too.
+ */
+extern void heap_joins_count_rows(struct HeapFeed *feed, const struct HeapTable *table, int stage,
+								  int removed);
+/* Keeps what has been found for the rows with the indexes sel[0 .. n - 1]. */
+extern void heap_joins_keep(struct HeapFeed *feed, const uint16 *sel, int n);
+/*
+ * Makes the joined row the scan tuple of core's evaluator: columns of lookups, and the table's
+ * columns that `from` has.  Before the first probe the scan tuple remains as it is.
+ */
+extern void heap_joins_load_row(struct HeapFeed *feed, struct HeapTable *table,
+								TupleTableSlot *from, int row);
+/* Returns whether a vector is a column of a lookup. */
+extern bool heap_joins_is_column(const struct HeapTable *table, const Vec *vec);
+/*
+ * Sets the codes of n rows of output c, from row `at` of the batch on, whose values are those of a
+ * lookup's by-reference column.  Returns false if the values are long, so that they must be copied.
+ */
+extern bool heap_joins_store_codes(struct HeapFeed *feed, int c, const Vec *vec, int at, int n);
+
+/* Counts rows that a node has returned, for EXPLAIN ANALYZE. */
+extern void heap_joins_count(PlanState *node, int rows);
+
+#endif /* GPUAGG_FEED_HEAP_JOINS_H */

@@ -1,0 +1,177 @@
+/*
+ * lookup.h
+ *	  A lookup: the rows of the inner side of a join, found by their key.
+ *
+ * The inner side's plan runs once.  Its rows are stored column by column, and a row is found by
+ * the equality operators of the join.  Each key leads to at most one row.  A lookup that is only
+ * for existence (semi and anti joins) may have several rows with equal keys, of which it keeps
+ * one.
+ *
+ * An integer key is one integer, or two of at most 32 bits, which are the halves of an integer of
+ * 64 bits.  Keys have one of four forms:
+ *	  LOOKUP_BITS	integer keys, and no columns: a bitmap over the range of the keys
+ *	  LOOKUP_ARRAY	integer keys in a dense range: an array of row numbers
+ *	  LOOKUP_INTEGERS	integer keys: a hash table of integers
+ *	  LOOKUP_VALUES	all other keys: a hash table, by the hash functions and the equality operators
+ *					of the keys' types
+ *
+ * Memory: a lookup belongs to its own memory context.  Its values stay where they are until
+ * lookup_free().
+ */
+#ifndef GPUAGG_FEED_LOOKUP_H
+#define GPUAGG_FEED_LOOKUP_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/execnodes.h"
+
+#include "feed.h"
+#include "operators/cpu_hash.h"
+
+/* The number of a row that does not exist. */
+#define LOOKUP_NONE PG_UINT32_MAX
+
+typedef enum LookupForm
+{
+	LOOKUP_EMPTY, /* no row has a key without NULL */
+	LOOKUP_BITS,
+	LOOKUP_ARRAY,
+	LOOKUP_INTEGERS,
+	LOOKUP_VALUES
+} LookupForm;
+
+/* One column of the key. */
+typedef struct LookupKey
+{
+	AttrNumber attno;    /* the inner plan's column that is the key, or 0 */
+	ExprState *inner;    /* if attno is 0: the inner side's expression; reads ecxt_outertuple */
+	int batch_column;    /* its column in batches of the feed */
+	FmgrInfo inner_hash; /* hash functions of both sides of the equality operator */
+	FmgrInfo outer_hash;
+	FmgrInfo equal; /* equal(outer, inner); it is strict */
+	Oid collation;
+	int16 inner_typlen;
+	bool inner_byval;
+	bool comparable; /* both sides have the same type, so that inner keys can be compared */
+	/* Bytes of the integers on each side if the equality is that of integers; else 0. */
+	int8 inner_width;
+	int8 outer_width;
+} LookupKey;
+
+/* One column of the inner rows that the query reads. */
+typedef struct LookupColumn
+{
+	int resno;        /* number of the inner plan's column, from 1 */
+	int batch_column; /* its column in batches of the feed */
+	int16 typlen;
+	bool byval;
+	bool *nulls;   /* [row] NULL: no value is NULL */
+	Datum *values; /* [row]; if !byval: [code], the distinct values */
+
+	/* Only if !byval: */
+	uint32 *codes; /* [row] number of the value; that of NULL is undefined */
+	uint32 ncodes;
+	size_t longest;    /* bytes of the longest value after detoasting */
+	uint64 dictionary; /* see Column.dictionary */
+} LookupColumn;
+
+typedef struct Lookup
+{
+	PlanState *inner; /* the inner side's plan */
+	Feed *feed;       /* reads the rows of the plan; NULL: the executor does */
+	ExprContext *econtext;
+	MemoryContext parent; /* the parent of cxt */
+	bool exists_only;     /* for existence only: there are no columns, and equal keys are allowed */
+	int nkeys;
+	LookupKey *keys;
+	int ncolumns;
+	LookupColumn *columns;
+
+	/* The rows, valid after lookup_build(). */
+	MemoryContext cxt; /* NULL before the first build */
+	LookupForm form;
+	uint32 nrows;
+	uint32 capacity;
+	uint64 ninner; /* rows that the plan has returned */
+	size_t bytes;  /* memory of all this */
+	int64 least;   /* integer keys: the least and the greatest */
+	int64 greatest;
+	uint64 *bits;    /* [key - least] the key exists; NULL: there is no bitmap */
+	uint32 *array;   /* LOOKUP_ARRAY: [key - least] row, or LOOKUP_NONE */
+	uint64 mask;     /* hash tables: number of slots - 1 */
+	HashSeed seed;   /* LOOKUP_INTEGERS */
+	uint32 *slots;   /* hash tables: row, or LOOKUP_NONE */
+	int64 *integers; /* [row] integer key */
+	uint32 *hashes;  /* LOOKUP_VALUES: [row] */
+	Datum *values;   /* LOOKUP_VALUES: [row * nkeys + key] */
+} Lookup;
+
+/* What lookup_build() returns. */
+typedef enum LookupResult
+{
+	LOOKUP_BUILT,
+	LOOKUP_TOO_LARGE, /* the rows exceed the memory */
+	LOOKUP_DUPLICATE  /* two rows have equal keys, and not only existence matters */
+} LookupResult;
+
+/*
+ * Runs the inner plan and stores its rows, in at most `memory` bytes.  The caller has set inner,
+ * feed, econtext, parent, exists_only, keys and columns (resno, batch_column, typlen and byval).
+ * If the lookup cannot be built, its memory is freed, and the plan must be rescanned before it can
+ * run again.
+ */
+extern LookupResult lookup_build(Lookup *lookup, size_t memory);
+/* Frees the rows. */
+extern void lookup_free(Lookup *lookup);
+
+/* The types of arrays of integer keys. */
+typedef enum LookupKeyType
+{
+	LOOKUP_INT32,
+	LOOKUP_INT64
+} LookupKeyType;
+
+/*
+ * Finds n integer keys: sets rows[i] to the row with key keys[i], or to LOOKUP_NONE.  If there are
+ * no columns, the row may be any number but LOOKUP_NONE.  keys: an array of int32 or int64.  Sets
+ * sel to the indexes of the keys that have been found, and returns their number.
+ */
+extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void *keys,
+								uint32 *rows, uint16 *sel);
+/* Returns the row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */
+extern uint32 lookup_find_values(Lookup *lookup, const Datum *key);
+
+/* Returns whether the key is an integer on both sides. */
+static inline bool
+lookup_has_integer_key(const Lookup *lookup)
+{
+	const LookupKey *keys = lookup->keys;
+
+	if (lookup->nkeys == 2)
+		for (int k = 0; k < 2; k++)
+			if (keys[k].inner_width == 0 || Max(keys[k].inner_width, keys[k].outer_width) > 4)
+				return false;
+	return lookup->nkeys <= 2 && keys[0].inner_width > 0;
+}
+
+/* Returns the integer that has two integers of 32 bits as its halves. */
+static inline int64
+lookup_join_halves(int64 high, int64 low)
+{
+	return (int64) ((uint64) high << 32 | (uint32) low);
+}
+
+/* Returns an integer of `width` bytes. */
+static inline int64
+lookup_integer(Datum value, int width)
+{
+	return width == 2 ? DatumGetInt16(value) :
+		width == 4    ? DatumGetInt32(value) :
+						DatumGetInt64(value);
+}
+
+/* Returns the word of EXPLAIN for a form. */
+extern const char *lookup_form_name(LookupForm form);
+
+#endif /* GPUAGG_FEED_LOOKUP_H */
