@@ -13,9 +13,11 @@
  *	limit.c		ORDER BY ... LIMIT above the aggregation
  *	estimate.c	how many groups it will have
  *	cost.c		the cost of a path
+ *	feed_cost.c	the cost of its scans if the heap feed reads them
  *	workers.c	the number of workers for a scan of cached columns
  *	ranges.c	which cached rows a scan must read
  *	resident.c	rows of a path that the GPU has cached
+ *	lookup_joins.c	joins that the heap feed can execute as lookups
  *	custom.c	custom paths and plans as lists of nodes
  */
 #ifndef GPUAGG_GROUP_QUERY_H
@@ -106,8 +108,19 @@ extern bool plan_input_is_constant(List *keys, Node *input);
 /* limit.c: finds a LIMIT that chooses among the groups; keys and aggregates must be set */
 extern void plan_find_limit(GroupQuery *query, bool distinct);
 
-/* cost.c: Returns the fraction of a table's blocks that the column cache serves to a scan of it. */
+/* feed_cost.c */
+
+/* Returns the fraction of a table's blocks that the column cache serves to a scan of it. */
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
+/*
+ * Sets the total cost of scans of tables that the heap feed reads.  Returns false if it cannot read
+ * them.  projected: there is a projection or a join above an Append, so that the feed must read all
+ * of its tables; else the executor may run some of them
+ */
+extern bool plan_feed_cost(PlannerInfo *root, Path *scan, bool projected, Cost *cost);
+
+/* cost.c */
+
 /* Returns the cost of a bitmap or index scan if all pages of the table are in memory. */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
 /* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
@@ -173,6 +186,24 @@ extern List *plan_grouping_keys(List *groupings, List *key_refs);
 
 /* eager.c: installs the hook for partial aggregates below joins. */
 extern void eager_install_hook(void);
+
+/* lookup_joins.c */
+
+/* Installs the hook that looks for joins that the heap feed can execute as lookups. */
+extern void lookup_joins_install_hook(void);
+/*
+ * Returns the tree of hash joins for this join relation that costs least if the feed executes it,
+ * or NULL.  Its target are the relation's columns before projection.  partial: the participants of
+ * a parallel plan share the rows of its fact table
+ */
+extern Path *lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial);
+/*
+ * Sets the cost of a tree of hash joins, perhaps below a projection, if the feed executes it.
+ * Returns false if the path is none, or the feed cannot.
+ */
+extern bool lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost);
+/* Called when all paths of the query have been made. */
+extern void lookup_joins_forget(PlannerInfo *root);
 
 /* union.c */
 

@@ -7,6 +7,7 @@
  *	- the cheapest input;
  *	- sorted input, whose order the groups keep;
  *	- a partial input that all participants share, under a Gather;
+ *	- joins that the heap feed can execute as lookups;
  *	- a serial scan of a table whose columns the GPU has cached, or whose cheapest scan starts
  *	  workers.
  *
@@ -250,6 +251,20 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 }
 
 /*
+ * Adds a path over joins that the heap feed can execute as lookups.  sorts: the feed sorts their
+ * rows
+ */
+static void
+add_lookup_path(GroupQuery *query, bool sorts)
+{
+	Path *lookups = lookup_joins_path(query->root, query->input_rel, false);
+
+	if (lookups)
+		add_group_path(
+			query, (Path *) make_path(query, plan_path_of_inputs(query, lookups), false, sorts));
+}
+
+/*
  * Aggregates with an ORDER BY need each group's rows in that order.  The input is sorted once for
  * all of them: by keys and order together, by a Sort or by the feed; or by the order alone, and
  * then groups are found by hashing.
@@ -276,9 +291,12 @@ add_ordered_paths(GroupQuery *query)
 	if (grouped && plan_hashes_ordered(query))
 		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
+	{
 		add_group_path(query,
 					   (Path *) make_path(query, plan_path_of_inputs(query, serial_input(query)),
 										  false, true));
+		add_lookup_path(query, true);
+	}
 }
 
 /* Returns the bitmap or index scan that core has found cheapest for a table, or NULL. */
@@ -471,10 +489,11 @@ static void
 add_parallel_paths(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
+	Path *lookups = lookup_joins_path(query->root, rel, true);
 	Path *cheapest;
 	const char *why;
 
-	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
+	if (!query->grouped_rel->consider_parallel || (rel->partial_pathlist == NIL && !lookups))
 		return;
 	/*
 	 * Each rescan would start workers and read all rows; a single process keeps its groups.  So a
@@ -487,6 +506,10 @@ add_parallel_paths(GroupQuery *query)
 		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
 		return;
 	}
+	if (lookups)
+		add_parallel_path(query, plan_path_of_inputs(query, lookups), NULL);
+	if (rel->partial_pathlist == NIL)
+		return;
 	cheapest = linitial(rel->partial_pathlist);
 	add_parallel_path(query, partial_scan(query, cheapest), NULL);
 	if (may_miss_scan(query, cheapest))
@@ -581,6 +604,7 @@ plan_add_paths(GroupQuery *query)
 	if (serial != cheapest)
 		add_group_path(query,
 					   (Path *) make_path(query, plan_path_of_inputs(query, serial), false, false));
+	add_lookup_path(query, false);
 	add_cached_path(query);
 	if (may_miss_scan(query, serial))
 		add_missed_scan(query, serial);

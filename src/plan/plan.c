@@ -313,7 +313,10 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 	else if (stage == UPPERREL_SETOP)
 		union_note_other(root, output_rel);
 	else if (stage == UPPERREL_FINAL)
+	{
 		intersect_correct_rows(root, output_rel);
+		lookup_joins_forget(root);
+	}
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
 		reasons_reject(root, plan_is_required(), why);
 	else if (stage == UPPERREL_WINDOW)
@@ -326,6 +329,7 @@ plan_install_hooks(void)
 	prev_create_upper_paths_hook = create_upper_paths_hook;
 	create_upper_paths_hook = gpuagg_create_upper_paths;
 	eager_install_hook();
+	lookup_joins_install_hook();
 	reasons_install_hooks();
 	union_install_hook();
 	/* the hook that is installed last is called first */

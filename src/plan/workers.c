@@ -43,6 +43,10 @@ plan_worker_cost(PlannerInfo *root, const Path *partial)
 		}
 		return rows > 0 ? cost / rows : 0;
 	}
+	if (IsA(partial, HashPath))
+		return lookup_joins_cost(root, (Path *) partial, &cost) ?
+			plan_worker_cost(root, ((const JoinPath *) partial)->outerjoinpath) :
+			0;
 	if (partial->pathtype != T_SeqScan || rel->rel_parallel_workers != -1)
 		return 0;
 	return Min(gpuagg_worker_cost, parallel_setup_cost) * plan_cached_share(root, rel);

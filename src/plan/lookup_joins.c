@@ -1,0 +1,750 @@
+/*
+ * lookup_joins.c
+ *	  Finds trees of hash joins that the heap feed can execute as lookups, and their costs.
+ *
+ * A lookup join finds at most one inner row for an outer row, by the equality of keys.  The heap
+ * feed can execute a tree of them below an aggregation: the innermost outer side scans one table,
+ * the fact table.  Each inner side is a plan of its own, which runs once.  Its rows become a
+ * lookup, which is probed with vectors of fact rows.  Such a tree is called a chain here.
+ *
+ * Core prices hash joins for its own executor, and may prefer other join methods and join orders.
+ * So the set_join_pathlist_hook looks for the chain of each join relation that costs least with the
+ * feed: one for a single process, and one for participants of a parallel plan.  Chains are not
+ * added to the paths of the join relation, so that core's choice does not change.  They are kept in
+ * a table of the PlannerInfo, as what is needed to make paths; paths are made only for an
+ * aggregation of the join relation (paths.c).
+ *
+ * Nothing is collected for queries without an aggregation that a custom scan could execute, and
+ * nothing while GEQO runs, which frees its relations.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type_d.h"
+#include "executor/nodeHash.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planmain.h"
+#include "parser/parsetree.h"
+#include "common/hashfn.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "analysis/analysis.h"
+#include "common/compat.h"
+#include "plan/group_query.h"
+#include "plan/supported.h"
+#include "settings.h"
+
+/* Cost of probing a lookup with an integer key: often a single load. */
+#define LOOKUP_INTEGER_COST (cpu_operator_cost / 3)
+/* Cost of probing a lookup with another key: a hash and a comparison. */
+#define LOOKUP_OTHER_COST (4 * LOOKUP_INTEGER_COST)
+/* Relations for which a table has room at first. */
+#define REL_TABLE_SIZE 64
+/* Bytes that a row of a lookup takes in addition to its values. */
+#define LOOKUP_ROW_BYTES 32
+
+/*
+ * A chain: the scan of a fact table, or a join of a chain with an inner path.  The members after
+ * `harmless` are those of a join.
+ */
+typedef struct LookupChain
+{
+	Path *path;    /* NULL: the path of the join is not made yet */
+	double rows;   /* estimated rows, per participant */
+	Cost cost;     /* of all, if the feed executes it */
+	bool harmless; /* what it computes for the joins above cannot raise errors */
+	struct LookupChain *outer;
+	Path *inner;
+	RelOptInfo *joinrel;
+	PathTarget *target; /* the columns of the join relation; the planner replaces them later */
+	JoinType jointype;
+	List *hashclauses;
+	bool proved; /* that there is at most one inner row was proved here, not by core */
+	JoinPathExtraData extra;
+	SpecialJoinInfo sjinfo; /* extra.sjinfo may be on the planner's stack */
+} LookupChain;
+
+/* What is known about a base or join relation. */
+typedef struct LookupRel
+{
+	/*
+	 * Base relations of which each row yields at most one row of the relation, and each row of the
+	 * relation comes from one.
+	 */
+	Relids rows_of;
+	bool scanned; /* scans of a base relation have been looked for */
+	LookupChain *serial;
+	LookupChain *partial;
+} LookupRel;
+
+/* An element of the table of relations. */
+typedef struct LookupRelEntry
+{
+	RelOptInfo *rel;
+	LookupRel *known;
+	char status; /* of simplehash.h */
+} LookupRelEntry;
+
+static inline uint32
+hash_pointer(const void *pointer)
+{
+	return murmurhash32((uint32) ((uintptr_t) pointer >> 3));
+}
+
+#define SH_PREFIX rel_table
+#define SH_ELEMENT_TYPE LookupRelEntry
+#define SH_KEY_TYPE RelOptInfo *
+#define SH_KEY rel
+#define SH_HASH_KEY(table, key) hash_pointer(key)
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* The table of a PlannerInfo, allocated in its planner_cxt. */
+typedef struct LookupState
+{
+	struct LookupState *next;
+	PlannerInfo *root;
+	bool wanted;          /* the query has an aggregation that a custom scan could execute */
+	rel_table_hash *rels; /* NULL: not wanted */
+	MemoryContextCallback callback;
+} LookupState;
+
+/* One call of the hook. */
+typedef struct JoinCall
+{
+	PlannerInfo *root;
+	RelOptInfo *joinrel;
+	RelOptInfo *outerrel;
+	RelOptInfo *innerrel;
+	JoinType jointype;
+	JoinPathExtraData *extra;
+	List *hashclauses;
+	bool proved; /* see LookupChain */
+} JoinCall;
+
+static set_join_pathlist_hook_type prev_set_join_pathlist_hook;
+
+/* The tables of the queries that are being planned, the latest first. */
+static LookupState *states = NULL;
+
+/* ---- tables of chains ---------------------------------------------------- */
+
+/* Removes a table from the list, if it is still there. */
+static void
+unlink_state(void *arg)
+{
+	for (LookupState **link = &states; *link != NULL; link = &(*link)->next)
+		if (*link == arg)
+		{
+			*link = (*link)->next;
+			return;
+		}
+}
+
+static LookupState *
+find_state(const PlannerInfo *root)
+{
+	LookupState *state = states;
+
+	while (state && state->root != root)
+		state = state->next;
+	return state;
+}
+
+/* Walker: returns true at an aggregate of the extension. */
+static bool
+has_own_aggregate(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) && supported_any_ours(list_make1(node)))
+		return true;
+	return expression_tree_walker(node, has_own_aggregate, context);
+}
+
+/* Returns whether the query has an aggregation at all, as the first and cheapest test. */
+static bool
+may_be_wanted(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return gpuagg_enabled && gpuagg_feed != GPUAGG_FEED_TUPLES && gpuagg_require != GPUAGG_FORBID &&
+		!parse->hasTargetSRFs &&
+		(parse->hasAggs || parse->groupClause != NIL || parse->groupingSets != NIL ||
+		 (parse->distinctClause != NIL && !parse->hasDistinctOn));
+}
+
+/* Returns the table of the query, or NULL if it has no aggregation that could be executed. */
+static LookupState *
+find_or_make_state(PlannerInfo *root)
+{
+	LookupState *state = find_state(root);
+
+	if (state == NULL)
+	{
+		state = MemoryContextAllocZero(root->planner_cxt, sizeof(LookupState));
+		state->root = root;
+		state->wanted = supported_core_too() ||
+			has_own_aggregate((Node *) root->processed_tlist, NULL) ||
+			has_own_aggregate(root->parse->havingQual, NULL);
+		if (state->wanted)
+			state->rels = rel_table_create(root->planner_cxt, REL_TABLE_SIZE, NULL);
+		state->callback.func = unlink_state;
+		state->callback.arg = state;
+		MemoryContextRegisterResetCallback(root->planner_cxt, &state->callback);
+		state->next = states;
+		states = state;
+	}
+	return state->wanted ? state : NULL;
+}
+
+void
+lookup_joins_forget(PlannerInfo *root)
+{
+	LookupState *state = find_state(root);
+
+	if (state)
+		unlink_state(state);
+}
+
+/* Returns what is known about a relation; makes an entry if there is none. */
+static LookupRel *
+find_or_make_rel(LookupState *state, RelOptInfo *rel)
+{
+	bool found;
+	LookupRelEntry *entry = rel_table_insert(state->rels, rel, &found);
+
+	if (!found)
+	{
+		entry->known = palloc0(sizeof(LookupRel));
+		if (rel->reloptkind == RELOPT_BASEREL)
+			entry->known->rows_of = rel->relids;
+	}
+	return entry->known;
+}
+
+/* ---- what the feed can execute ------------------------------------------- */
+
+static bool
+is_users_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/* Walker: returns true at a call of a user's function. */
+static bool
+calls_users_function(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return check_functions_in_node(node, is_users_function, NULL) ||
+		expression_tree_walker(node, calls_users_function, context);
+}
+
+/* Returns whether expressions include this PlaceHolderVar, perhaps below other outer joins. */
+static bool
+has_placeholder(const List *exprs, Index phid)
+{
+	ListCell *lc;
+
+	foreach (lc, exprs)
+		if (IsA(lfirst(lc), PlaceHolderVar) && ((PlaceHolderVar *) lfirst(lc))->phid == phid)
+			return true;
+	return false;
+}
+
+/*
+ * Returns whether nobody can notice when, and how often, a scan or join computes its columns: they
+ * are columns of what it reads, or expressions that raise no error and call no user's function.
+ * outer, inner: the targets of the sides of a join, or NULL
+ */
+static bool
+is_harmless_target(PlannerInfo *root, const List *exprs, const PathTarget *outer,
+				   const PathTarget *inner)
+{
+	ListCell *lc;
+
+	foreach (lc, exprs)
+	{
+		Node *expr = lfirst(lc);
+
+		if (IsA(expr, Var))
+			continue;
+		if (IsA(expr, PlaceHolderVar))
+		{
+			PlaceHolderVar *phv = (PlaceHolderVar *) expr;
+
+			if ((outer && has_placeholder(outer->exprs, phv->phid)) ||
+				(inner && has_placeholder(inner->exprs, phv->phid)))
+				continue;
+			expr = (Node *) phv->phexpr;
+		}
+		if (contain_subplans(expr) || contain_volatile_functions(expr) ||
+			calls_users_function(expr, NULL) || !expr_cannot_fail(expr, root->glob->boundParams))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether the feed can evaluate conditions. None may need a node above the scan or join. */
+static bool
+are_conditions_supported(List *restrictlist)
+{
+	ListCell *lc;
+
+	foreach (lc, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (rinfo->pseudoconstant || contain_volatile_functions((Node *) rinfo) ||
+			contain_subplans((Node *) rinfo->clause))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether a clause compares a value of one side with a value of the other one. */
+static bool
+compares_sides(const RestrictInfo *rinfo, const RelOptInfo *outerrel, const RelOptInfo *innerrel)
+{
+	return rinfo->can_join &&
+		((bms_is_subset(rinfo->left_relids, outerrel->relids) &&
+		  bms_is_subset(rinfo->right_relids, innerrel->relids)) ||
+		 (bms_is_subset(rinfo->left_relids, innerrel->relids) &&
+		  bms_is_subset(rinfo->right_relids, outerrel->relids)));
+}
+
+/*
+ * Returns whether the feed can execute a join by a lookup with these keys, as far as its type and
+ * clauses say.  inner_unique: by all clauses, there is at most one inner row for an outer one
+ */
+static bool
+are_clauses_supported(const RelOptInfo *joinrel, const RelOptInfo *outerrel,
+					  const RelOptInfo *innerrel, JoinType jointype, bool inner_unique,
+					  List *restrictlist, List *hashclauses)
+{
+	ListCell *lc;
+
+	if (jointype != JOIN_SEMI && jointype != JOIN_ANTI &&
+		!((jointype == JOIN_INNER || jointype == JOIN_LEFT) && inner_unique))
+		return false;
+	if (!are_conditions_supported(restrictlist))
+		return false;
+	foreach (lc, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (list_member_ptr(hashclauses, rinfo))
+		{
+			if (!op_strict(rinfo->hashjoinoperator))
+				return false;
+			continue;
+		}
+		/* conditions above an outer join, for its result */
+		if (IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+			continue;
+		/* without the clause, the keys alone may match several inner rows */
+		if (jointype != JOIN_INNER ||
+			(rinfo->mergeopfamilies != NIL && compares_sides(rinfo, outerrel, innerrel)))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether the rows of an inner path fit into a lookup. */
+static bool
+fits_lookup(const Path *inner)
+{
+	return inner->param_info == NULL &&
+		inner->rows * (inner->pathtarget->width + LOOKUP_ROW_BYTES) <= get_hash_memory_limit();
+}
+
+/* Returns whether the feed can scan the table, or the partitions, of a base relation. */
+static bool
+is_fact_supported(PlannerInfo *root, RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
+		bms_is_empty(rel->lateral_relids) && !IS_DUMMY_REL(rel) &&
+		are_conditions_supported(rel->baserestrictinfo);
+}
+
+/* Returns whether the feed can read this scan below a join; see heap_unsupported.c. */
+static bool
+is_scan_supported(const Path *scan)
+{
+	return !(scan->pathtype == T_BitmapHeapScan && scan->parallel_aware);
+}
+
+/* ---- costs ---------------------------------------------------------------- */
+
+/* Returns whether a key is an integer of both sides: one, or two of at most 32 bits. */
+static bool
+is_integer_key(const List *hashclauses)
+{
+	bool two = list_length(hashclauses) == 2;
+	ListCell *clause, *arg;
+
+	if (list_length(hashclauses) > 2)
+		return false;
+	foreach (clause, hashclauses)
+		foreach (arg, ((OpExpr *) lfirst_node(RestrictInfo, clause)->clause)->args)
+		{
+			Oid type = exprType(lfirst(arg));
+
+			if (type != INT2OID && type != INT4OID && type != DATEOID && (two || type != INT8OID))
+				return false;
+		}
+	return true;
+}
+
+/* Returns the cost of making a lookup of the inner path, and of probing it with outer rows. */
+static Cost
+lookup_cost(PlannerInfo *root, double outer_rows, const Path *inner, List *restrictlist,
+			List *hashclauses)
+{
+	Cost probe = is_integer_key(hashclauses) ? LOOKUP_INTEGER_COST : LOOKUP_OTHER_COST;
+	QualCost all;
+
+	/* the operators of the keys are part of the probe, expressions below them are not */
+	cost_qual_eval(&all, restrictlist, root);
+	probe += Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0);
+	return inner->total_cost + inner->rows * cpu_tuple_cost + all.startup + outer_rows * probe;
+}
+
+/*
+ * Sets the cost of a tree of hash joins, or of a scan below it, if the feed executes it.  Returns
+ * false if the feed cannot.  top: the caller has examined the path's target
+ */
+static bool
+tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost)
+{
+	HashPath *hash = (HashPath *) path;
+	Path *outer, *inner;
+
+	check_stack_depth();
+	if (!IsA(path, HashPath))
+		return is_scan_supported(path) && is_fact_supported(root, path->parent) &&
+			is_harmless_target(root, path->pathtarget->exprs, NULL, NULL) &&
+			plan_feed_cost(root, path, true, cost);
+	outer = hash->jpath.outerjoinpath;
+	inner = hash->jpath.innerjoinpath;
+	if (path->parallel_aware || path->param_info != NULL || !fits_lookup(inner) ||
+		!are_clauses_supported(path->parent, outer->parent, inner->parent, hash->jpath.jointype,
+							   hash->jpath.inner_unique, hash->jpath.joinrestrictinfo,
+							   hash->path_hashclauses) ||
+		!(top ||
+		  is_harmless_target(root, path->pathtarget->exprs, outer->pathtarget,
+							 inner->pathtarget)) ||
+		!tree_cost(root, outer, false, cost))
+		return false;
+	*cost +=
+		lookup_cost(root, outer->rows, inner, hash->jpath.joinrestrictinfo, hash->path_hashclauses);
+	return true;
+}
+
+bool
+lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
+{
+	Cost projection = path->total_cost;
+
+	for (;;)
+	{
+		if (contain_volatile_functions((Node *) path->pathtarget) ||
+			contain_subplans((Node *) path->pathtarget->exprs))
+			return false;
+		if (!IsA(path, ProjectionPath))
+			break;
+		path = ((ProjectionPath *) path)->subpath;
+	}
+	if (!IsA(path, HashPath) || !tree_cost(root, path, true, cost))
+		return false;
+	*cost += Max(projection - path->total_cost, 0);
+	return true;
+}
+
+/* ---- the hook -------------------------------------------------------------- */
+
+/* Takes a scan of the fact table as its chain if it costs less than the one before. */
+static void
+offer_scan(PlannerInfo *root, LookupChain **best, Path *scan)
+{
+	Cost cost;
+
+	if (scan->param_info != NULL || !is_scan_supported(scan) ||
+		(*best && !compat_is_as_enabled(scan, (*best)->path)) ||
+		!plan_feed_cost(root, scan, true, &cost))
+		return;
+	if (*best && cost >= (*best)->cost && compat_is_as_enabled((*best)->path, scan))
+		return;
+	if (*best == NULL)
+		*best = palloc0(sizeof(LookupChain));
+	(*best)->path = scan;
+	(*best)->rows = scan->rows;
+	(*best)->cost = cost;
+	(*best)->harmless = true;
+}
+
+/*
+ * Looks for the scans of a base relation that may be a fact table.  Core may have dropped its
+ * sequential scan in favor of a parallel one, or of an index although the columns are cached.
+ */
+static void
+find_scans(PlannerInfo *root, RelOptInfo *rel, LookupRel *known)
+{
+	RangeTblEntry *rte;
+	bool sequential = false;
+	ListCell *lc;
+
+	if (known->scanned)
+		return;
+	known->scanned = true;
+	if (!is_fact_supported(root, rel) ||
+		!is_harmless_target(root, rel->reltarget->exprs, NULL, NULL))
+		return;
+	foreach (lc, rel->pathlist)
+	{
+		sequential |= ((Path *) lfirst(lc))->pathtype == T_SeqScan;
+		offer_scan(root, &known->serial, lfirst(lc));
+	}
+	rte = planner_rt_fetch(rel->relid, root);
+	if (!sequential && !rte->inh && rte->relkind == RELKIND_RELATION && rte->tablesample == NULL)
+		offer_scan(root, &known->serial, create_seqscan_path(root, rel, NULL, 0));
+	foreach (lc, rel->partial_pathlist)
+		offer_scan(root, &known->partial, lfirst(lc));
+}
+
+/* Returns the clauses by which core can hash the join, as hash_inner_and_outer() does. */
+static List *
+find_hash_clauses(const JoinCall *call)
+{
+	List *result = NIL;
+	ListCell *lc;
+
+	foreach (lc, call->extra->restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (!OidIsValid(rinfo->hashjoinoperator) ||
+			!compares_sides(rinfo, call->outerrel, call->innerrel) ||
+			(IS_OUTER_JOIN(call->jointype) && RINFO_IS_PUSHED_DOWN(rinfo, call->joinrel->relids)))
+			continue;
+		/* the outer value will be on the left */
+		if (!bms_is_subset(rinfo->left_relids, call->outerrel->relids) &&
+			!OidIsValid(get_commutator(((OpExpr *) rinfo->clause)->opno)))
+			continue;
+		result = lappend(result, rinfo);
+	}
+	return result;
+}
+
+/* Returns whether core has found that at most one inner row matters for an outer one. */
+static bool
+is_unique_by_core(const JoinCall *call)
+{
+	return call->jointype == JOIN_SEMI || call->jointype == JOIN_ANTI || call->extra->inner_unique;
+}
+
+/*
+ * Returns whether an inner join relation has at most one row for an outer one.  Core proves this
+ * only of base relations.  It follows if the join relation has at most one row for each row of a
+ * base relation that core can prove it of, as the join of a dimension with dimensions of its own.
+ */
+static bool
+is_inner_join_unique(const JoinCall *call, const LookupRel *inner)
+{
+	bool unique = false;
+	int relid = -1;
+
+	while (!unique && (relid = bms_next_member(inner->rows_of, relid)) >= 0)
+		unique = innerrel_is_unique(call->root, call->joinrel->relids, call->outerrel->relids,
+									find_base_rel(call->root, relid), call->jointype,
+									call->hashclauses, false);
+	return unique;
+}
+
+/* Returns the cost of a chain and a lookup of an inner path; -1 if there is no such join. */
+static Cost
+extended_cost(const JoinCall *call, const LookupChain *outer, const Path *inner)
+{
+	if (outer == NULL || !outer->harmless || inner == NULL || !fits_lookup(inner))
+		return -1;
+	return outer->cost +
+		lookup_cost(call->root, outer->rows, inner, call->extra->restrictlist, call->hashclauses);
+}
+
+/* Makes a chain of the join relation. */
+static void
+set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, Path *inner, Cost cost)
+{
+	RelOptInfo *joinrel = call->joinrel;
+	LookupChain *chain = *best;
+
+	if (chain == NULL)
+		*best = chain = palloc(sizeof(LookupChain));
+	chain->path = NULL;
+	/* participants share the rows of the fact table */
+	chain->rows = clamp_row_est(joinrel->rows * Min(outer->rows / call->outerrel->rows, 1));
+	chain->cost = cost;
+	chain->harmless = is_harmless_target(call->root, joinrel->reltarget->exprs,
+										 call->outerrel->reltarget, call->innerrel->reltarget);
+	chain->outer = outer;
+	chain->inner = inner;
+	chain->joinrel = joinrel;
+	chain->target = joinrel->reltarget;
+	chain->jointype = call->jointype;
+	chain->hashclauses = call->hashclauses;
+	chain->proved = call->proved;
+	chain->extra = *call->extra;
+	chain->sjinfo = *call->extra->sjinfo;
+	chain->extra.sjinfo = &chain->sjinfo;
+}
+
+/* Returns whether a chain of this cost is better than the one before. */
+static bool
+is_better(Cost cost, const LookupChain *best)
+{
+	return cost >= 0 && (best == NULL || cost < best->cost);
+}
+
+/* Looks for chains of a join relation. */
+static void
+find_chains(JoinCall *call)
+{
+	LookupState *state;
+	LookupRel *outer, *joined;
+	Path *path = call->innerrel->cheapest_total_path;
+	Path *safe = path;
+	Cost serial, partial = -1;
+
+	/* nearly half of all calls have a fact table as the inner relation, and end here */
+	if (!is_unique_by_core(call) && call->innerrel->reloptkind != RELOPT_JOINREL)
+		return;
+	state = find_or_make_state(call->root);
+	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL)
+		return;
+	if (!is_unique_by_core(call))
+	{
+		if (!is_inner_join_unique(call, find_or_make_rel(state, call->innerrel)))
+			return;
+		call->proved = true;
+	}
+	outer = find_or_make_rel(state, call->outerrel);
+	joined = find_or_make_rel(state, call->joinrel);
+	joined->rows_of = bms_add_members(joined->rows_of, outer->rows_of);
+	find_scans(call->root, call->outerrel, outer);
+	serial = extended_cost(call, outer->serial, path);
+	if (outer->partial && call->joinrel->consider_parallel)
+	{
+		if (!path->parallel_safe)
+			safe = get_cheapest_parallel_safe_total_inner(call->innerrel->pathlist);
+		partial = extended_cost(call, outer->partial, safe);
+	}
+	if ((!is_better(serial, joined->serial) && !is_better(partial, joined->partial)) ||
+		!are_clauses_supported(call->joinrel, call->outerrel, call->innerrel, call->jointype, true,
+							   call->extra->restrictlist, call->hashclauses))
+		return;
+	if (is_better(serial, joined->serial))
+		set_chain(call, &joined->serial, outer->serial, path, serial);
+	if (is_better(partial, joined->partial))
+		set_chain(call, &joined->partial, outer->partial, safe, partial);
+}
+
+/* Returns whether a relation is one that the planner forms by joining the tables of the query. */
+static bool
+is_plain_rel(RelOptInfo *rel)
+{
+	return !IS_OTHER_REL(rel) && !compat_is_grouped_rel(rel) && !IS_DUMMY_REL(rel) &&
+		bms_is_empty(rel->lateral_relids);
+}
+
+/* The set_join_pathlist_hook. */
+static void
+collect_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
+			 JoinType jointype, JoinPathExtraData *extra)
+{
+	JoinCall call = {root, joinrel, outerrel, innerrel, jointype, extra};
+	MemoryContext old;
+
+	if (prev_set_join_pathlist_hook)
+		prev_set_join_pathlist_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (!may_be_wanted(root) ||
+		(jointype != JOIN_INNER && jointype != JOIN_LEFT && jointype != JOIN_SEMI &&
+		 jointype != JOIN_ANTI))
+		return;
+	/* GEQO does not use join_rel_level */
+	if (root->join_rel_level == NULL || !compat_may_hash_join(extra) || !is_plain_rel(joinrel) ||
+		!is_plain_rel(outerrel) || !is_plain_rel(innerrel))
+		return;
+	/* like the table, chains live as long as the PlannerInfo */
+	old = MemoryContextSwitchTo(root->planner_cxt);
+	find_chains(&call);
+	MemoryContextSwitchTo(old);
+}
+
+/* ---- paths ----------------------------------------------------------------- */
+
+/* Returns the path of a chain, with the columns that the join relation had when it was formed. */
+static Path *
+chain_path(PlannerInfo *root, LookupChain *chain)
+{
+	RelOptInfo *joinrel = chain->joinrel;
+	JoinPathExtraData *extra = &chain->extra;
+	JoinCostWorkspace workspace;
+	PathTarget *target;
+	Path *outer;
+
+	check_stack_depth();
+	if (chain->path != NULL)
+		return chain->path;
+	outer = chain_path(root, chain->outer);
+	if (chain->proved)
+	{
+		extra->inner_unique = true;
+		compute_semi_anti_join_factors(root, joinrel, outer->parent, chain->inner->parent,
+									   chain->jointype, extra->sjinfo, extra->restrictlist,
+									   &extra->semifactors);
+	}
+	target = joinrel->reltarget;
+	joinrel->reltarget = chain->target;
+	initial_cost_hashjoin(root, &workspace, chain->jointype, chain->hashclauses, outer,
+						  chain->inner, extra, false);
+	chain->path = (Path *) create_hashjoin_path(root, joinrel, chain->jointype, &workspace, extra,
+												outer, chain->inner, false, extra->restrictlist,
+												NULL, chain->hashclauses);
+	joinrel->reltarget = target;
+	return chain->path;
+}
+
+Path *
+lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial)
+{
+	LookupState *state = find_state(root);
+	LookupRelEntry *entry;
+	LookupChain *chain;
+
+	if (state == NULL || !state->wanted || rel->reloptkind != RELOPT_JOINREL || IS_DUMMY_REL(rel))
+		return NULL;
+	entry = rel_table_lookup(state->rels, rel);
+	if (entry == NULL)
+		return NULL;
+	chain = partial ? entry->known->partial : entry->known->serial;
+	return chain ? chain_path(root, chain) : NULL;
+}
+
+void
+lookup_joins_install_hook(void)
+{
+	prev_set_join_pathlist_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = collect_join;
+}

@@ -1,0 +1,174 @@
+-- Joins that the heap feed can execute as lookups: the planner makes a tree of hash joins with the fact table outermost, also
+-- where core prefers other joins, and none where a join is not a lookup.
+SET client_min_messages = warning;
+SET gpuagg.engine = 'cpu';
+SET gpuagg.replace_builtin = on;
+SET gpuagg.startup_cost = 0;
+SET gpuagg.cache = off;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+-- from PostgreSQL 19 on, tables may be aggregated in part below a join
+SELECT count(set_config(name, 'off', false)) < 2 AS above FROM pg_settings WHERE name = 'enable_eager_aggregate';
+
+-- The nodes of a query's plan from top to bottom, with their depth below joins.
+CREATE FUNCTION pg_temp.tree(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		IF line ~ '->|^[A-Z]' THEN
+			RETURN NEXT line;
+		END IF;
+	END LOOP;
+END $$;
+-- Compares the rows of a query with core's; 'same' if they are equal in any order.
+CREATE FUNCTION pg_temp.compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	differ bigint;
+BEGIN
+	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
+	SET LOCAL gpuagg.enabled = off;
+	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT x::text AS r FROM (%s) x', query);
+	SELECT count(*) INTO differ FROM ((TABLE ours EXCEPT ALL TABLE theirs) UNION ALL (TABLE theirs EXCEPT ALL TABLE ours)) d;
+	DROP TABLE ours, theirs;
+	SET LOCAL gpuagg.enabled = on;
+	RETURN CASE differ WHEN 0 THEN 'same' ELSE differ || ' rows differ' END;
+END $$;
+-- The number of joins that are lookups of the feed.
+CREATE FUNCTION pg_temp.lookups(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	n bigint := 0;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		n := n + (line ~ '^ *Lookup:')::int;
+	END LOOP;
+	RETURN n;
+END $$;
+
+CREATE TABLE lf (id int, cust int, part int, day date, city text, amount int, note text);
+INSERT INTO lf SELECT g, CASE WHEN g % 50 > 0 THEN g * 7 % 300 END, g * 11 % 210, date '2024-01-01' + g % 100, 'city ' || g % 13, g % 1000, 'n' || g % 5
+FROM generate_series(1, 20000) g;
+CREATE INDEX lf_cust ON lf (cust);
+CREATE TABLE ld_cust (id int PRIMARY KEY, nation int, name text);
+INSERT INTO ld_cust SELECT g, g % 25, 'customer ' || g FROM generate_series(0, 289) g;
+CREATE TABLE ld_nation (id int PRIMARY KEY, region int, name text);
+INSERT INTO ld_nation SELECT g, g % 5, 'nation ' || g FROM generate_series(0, 23) g;
+CREATE TABLE ld_part (id int PRIMARY KEY, brand text, size int);
+INSERT INTO ld_part SELECT g, 'brand ' || g % 7, g % 20 FROM generate_series(0, 199) g;
+CREATE TABLE ld_day (day date PRIMARY KEY, week int);
+INSERT INTO ld_day SELECT date '2024-01-01' + g, g / 7 FROM generate_series(0, 89) g;
+CREATE TABLE ld_sale (cust int, part int, price int);
+INSERT INTO ld_sale SELECT g % 100, g % 60, g % 9 FROM generate_series(1, 300) g;
+CREATE TABLE ld_both (cust int, part int, factor int, PRIMARY KEY (cust, part));
+INSERT INTO ld_both SELECT c, p, c + p FROM generate_series(0, 199) c, generate_series(0, 20) p;
+VACUUM ANALYZE lf, ld_cust, ld_nation, ld_part, ld_day, ld_sale, ld_both;
+
+-- a star, the most selective dimension first
+SELECT * FROM pg_temp.tree('SELECT c.nation, count(*), sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id JOIN ld_day d USING (day)
+WHERE p.size = 3 AND d.week < 9 GROUP BY c.nation');
+-- a snowflake: a dimension has a dimension
+SELECT * FROM pg_temp.tree('SELECT n.name, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_nation n ON c.nation = n.id WHERE n.region = 2 GROUP BY n.name');
+-- columns of both sides, several keys, further conditions
+SELECT * FROM pg_temp.tree('SELECT note, sum(amount * factor) FROM lf f JOIN ld_both b ON f.cust = b.cust AND f.part = b.part AND f.amount > b.factor GROUP BY note');
+-- semi joins, anti joins, outer joins
+SELECT * FROM pg_temp.tree('SELECT note, count(*) FROM lf f WHERE cust IN (SELECT cust FROM ld_sale WHERE price > 3) AND NOT EXISTS (SELECT FROM ld_sale s WHERE s.part = f.part AND price < 2)
+GROUP BY note');
+SELECT * FROM pg_temp.tree('SELECT brand, count(*) FROM lf f LEFT JOIN ld_part p ON f.part = p.id AND p.size > 5 WHERE coalesce(size, 0) < 11 GROUP BY brand');
+-- without keys, DISTINCT, grouping sets
+SELECT * FROM pg_temp.tree('SELECT count(*), max(c.name) FROM lf f JOIN ld_cust c ON f.cust = c.id');
+SELECT * FROM pg_temp.tree('SELECT DISTINCT brand, note || size FROM lf f JOIN ld_part p ON f.part = p.id');
+SELECT * FROM pg_temp.tree('SELECT brand, note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY GROUPING SETS ((brand), (note))');
+
+CREATE TEMP TABLE queries (n int GENERATED ALWAYS AS IDENTITY, taken bool, query text);
+INSERT INTO queries (taken, query) VALUES
+(true, 'SELECT c.nation, count(*), sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id GROUP BY 1'),
+(true, 'SELECT c.nation, p.brand, d.week, count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id JOIN ld_day d USING (day) GROUP BY 1, 2, 3'),
+(true, 'SELECT n.name, n.region + c.id % 3 AS x, sum(amount) FROM lf f JOIN (ld_cust c JOIN ld_nation n ON c.nation = n.id) ON f.cust = c.id GROUP BY 1, 2'),
+(true, 'SELECT count(*) FROM lf f LEFT JOIN (ld_cust c JOIN ld_nation n ON c.nation = n.id AND n.region = 1) ON f.cust = c.id WHERE n.name IS NULL OR n.id < 7'),
+(true, 'SELECT count(c.name) FROM lf f LEFT JOIN ld_cust c ON f.cust = c.id LEFT JOIN ld_nation n ON c.nation = n.id WHERE n.name IS NOT NULL'),
+(true, 'SELECT note, max(t) FROM lf f JOIN (SELECT part, max(price) AS t FROM ld_sale GROUP BY part) s USING (part) GROUP BY note'),
+(true, 'SELECT note, count(*) FROM lf f WHERE (cust, part) IN (SELECT cust, part FROM ld_sale) GROUP BY note'),
+(true, 'SELECT note, count(*) FROM lf f WHERE EXISTS (SELECT FROM ld_sale s WHERE s.cust = f.cust) GROUP BY note'),
+(true, 'SELECT note, count(*) FROM lf f WHERE NOT EXISTS (SELECT FROM ld_sale s WHERE s.cust = f.cust) GROUP BY note'),
+(true, 'SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part::bigint + 1 = p.id GROUP BY note'),
+(true, 'SELECT c.name, count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE f.id < 300 GROUP BY c.name HAVING count(*) > 1'),
+(true, 'SELECT a.name, b.name, count(*) FROM lf f JOIN ld_nation a ON f.part % 24 = a.id JOIN ld_nation b ON f.amount % 24 = b.id GROUP BY 1, 2'),
+(true, 'SELECT note, c.nation / 10.0 AS x, count(*), avg(amount + c.nation) FROM lf f JOIN ld_cust c ON f.cust = c.id GROUP BY 1, 2'),
+(true, 'SELECT count(*) FROM lf f RIGHT JOIN ld_cust c ON f.cust = c.id WHERE f.amount > 3'),
+-- several inner rows for an outer one
+(false, 'SELECT count(*), sum(price) FROM lf f JOIN ld_sale s ON f.cust = s.cust'),
+(false, 'SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part + 1 = p.id::bigint GROUP BY note'),
+-- the keys that can be hashed do not suffice
+(false, 'SELECT count(*) FROM lf f JOIN ld_both b ON f.cust = b.cust AND f.part < b.part'),
+-- conditions of outer, semi and anti joins that are no keys
+(false, 'SELECT count(*), sum(p.size) FROM lf f LEFT JOIN ld_part p ON f.part = p.id AND f.amount < p.size'),
+(false, 'SELECT count(*) FROM lf f WHERE EXISTS (SELECT FROM ld_sale s WHERE s.cust = f.cust AND s.part > f.part)'),
+(false, 'SELECT count(*) FROM lf f WHERE NOT EXISTS (SELECT FROM ld_sale s WHERE s.cust = f.cust AND s.part > f.part)'),
+-- rows of the inner side without a match
+(false, 'SELECT count(*), count(c.id) FROM lf f FULL JOIN ld_cust c ON f.cust = c.id'),
+(false, 'SELECT count(*), count(c.id) FROM lf f RIGHT JOIN ld_cust c ON f.cust = c.id'),
+-- volatile functions, subplans
+(false, 'SELECT count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id AND f.amount > random() * c.id - 1000'),
+(false, 'SELECT count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE random() < 2'),
+(false, 'SELECT count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id AND f.amount > (SELECT min(price) + c.nation FROM ld_sale s WHERE s.cust = f.part % 3) - 100'),
+-- lateral references
+(false, 'SELECT count(*), sum(l.x) FROM lf f JOIN LATERAL (SELECT p.id, p.size + f.amount AS x FROM ld_part p WHERE f.part = p.id OFFSET 0) l ON true'),
+-- no joins, cross joins
+(false, 'SELECT count(*) FROM lf f'),
+(false, 'SELECT count(*) FROM lf f, (SELECT max(id) AS m FROM ld_cust) c WHERE f.part < c.m');
+SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
+SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' ORDER BY n;
+
+-- the settings that forbid it
+SET enable_hashjoin = off;
+SELECT count(*) FROM queries WHERE pg_temp.lookups(query) > 0;
+RESET enable_hashjoin;
+SET gpuagg.enabled = off;
+SELECT count(*) FROM queries WHERE pg_temp.lookups(query) > 0;
+RESET gpuagg.enabled;
+SET gpuagg.feed = 'tuples';
+SELECT count(*) FROM queries WHERE pg_temp.lookups(query) > 0;
+RESET gpuagg.feed;
+-- GEQO frees the relations of joins that it tries
+SET geqo_threshold = 2;
+SELECT n, pg_temp.compare(query) FROM queries WHERE n < 4 ORDER BY n;
+RESET geqo_threshold;
+-- an inner side that does not fit into memory
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+CREATE TABLE ld_wide AS SELECT g AS id, repeat('x', 100) AS x FROM generate_series(0, 999) g;
+ALTER TABLE ld_wide ADD PRIMARY KEY (id);
+VACUUM ANALYZE ld_wide;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SELECT pg_temp.compare('SELECT max(x), count(*) FROM lf f JOIN ld_wide w ON f.part = w.id');
+RESET enable_mergejoin;
+RESET enable_nestloop;
+RESET work_mem;
+RESET hash_mem_multiplier;
+
+-- a partitioned fact table
+CREATE TABLE lfp (LIKE lf) PARTITION BY RANGE (id);
+CREATE TABLE lfp_1 PARTITION OF lfp FOR VALUES FROM (MINVALUE) TO (10000);
+CREATE TABLE lfp_2 PARTITION OF lfp FOR VALUES FROM (10000) TO (MAXVALUE);
+INSERT INTO lfp SELECT * FROM lf;
+VACUUM ANALYZE lfp;
+SELECT * FROM pg_temp.tree('SELECT nation, brand, count(*) FROM lfp f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id WHERE size = 1 GROUP BY 1, 2');
+SELECT pg_temp.compare('SELECT nation, brand, count(*) FROM lfp f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id WHERE size = 1 GROUP BY 1, 2');
+SET enable_partitionwise_join = on;
+SET enable_partitionwise_aggregate = on;
+SELECT pg_temp.compare('SELECT f.id, count(*) FROM lfp f JOIN lfp g USING (id) JOIN ld_cust c ON f.cust = c.id WHERE f.id % 100 = 1 GROUP BY 1');
+RESET enable_partitionwise_join;
+RESET enable_partitionwise_aggregate;
+
+-- workers share the rows of the fact table, and each makes its own lookups
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+ALTER TABLE lf SET (parallel_workers = 2);
+SELECT * FROM pg_temp.tree('SELECT c.nation, count(*), sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id WHERE p.size = 3 GROUP BY c.nation');
+SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
+SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' AND n % 3 < 2 ORDER BY n;
+DROP TABLE lf, lfp, ld_cust, ld_nation, ld_part, ld_day, ld_sale, ld_both, ld_wide;
