@@ -1,10 +1,12 @@
-# Compares two results in CSV, both sorted by their keys. Fields must be equal as text, or as numbers within 1e-9, as sums of floats depend
-# on the order of rows. Numbers that differ by at most "absolute" (default 0) are equal too. Prints the first difference. The exit status
-# is 1 if there is one.
+# Compares two results in CSV, both sorted by their keys. Fields, without the quotes around them, must be equal as text, or as numbers
+# within 1e-9, as sums of floats depend on the order of rows. Numbers that differ by at most "absolute" (default 0) are equal too. Prints
+# the first difference. The exit status is 1 if there is one.
 #
 #	awk -F, -v other=FILE [-v absolute=NUMBER] -f compare.awk FILE
 function differ(a, b, d)
 {
+	gsub(/^"|"$/, "", a)
+	gsub(/^"|"$/, "", b)
 	if (a == b)
 		return 0
 	if (a !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/ || b !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/)

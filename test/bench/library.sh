@@ -57,6 +57,8 @@ duck_copy() {
 		copiers+=($!)
 	done
 	wait "${copiers[@]}"
+	# a table of few blocks
+	find "$work" -name 'part*.csv' -empty -delete
 	duck_sql "COPY $1 FROM '$work/part*.csv' (FORMAT csv, HEADER false, ALLOW_QUOTED_NULLS false)"
 	rm "$work"/part*.csv
 }

@@ -1,16 +1,19 @@
 # shellcheck shell=bash
-# Compares systems over the queries of one benchmark, in one run and with several numbers of processes. hits.sh and groupby.sh source this
-# file with $here set to this folder, set the variables below, and call systems_option, systems_start and systems_run.
+# Compares systems over the queries of one benchmark, in one run and with several numbers of processes. hits.sh, groupby.sh, ssb.sh and
+# tpch.sh source this file with $here set to this folder, set the variables below, and call systems_option, systems_start and systems_run.
 #
 #	title		the name of the benchmark
-#	table		its table
+#	table		its table, or its largest one
+#	tables		if there are several: all of them
+#	parallel	the tables that several processes scan (default: $table)
+#	joins		if set, the queries join tables, and those whose joins PostgreSQL executes are listed
 #	rows		the number of rows by default
 #	row_bytes	about how many bytes of shared buffers a row takes
 #	discard		if set, answers are large: their rows are counted as they are discarded, and not sent to the client
 #
 # and the function expand QUERY, which prints a query of the file with its placeholders replaced. The queries' file has lines of the form
 # "number and name | kind | query | comparison". Queries of kind "a" are in a sum of their own and in the lists after the table.
-discard=${discard:-} library=${DUCKDB_LIBRARY:-}
+discard=${discard:-} tables=${tables:-$table} parallel=${parallel:-$table} joins=${joins:-} library=${DUCKDB_LIBRARY:-}
 processes=1 repeat=5 systems=core,pages,warm,duckdb only= cpu_time= prewarm=1 answers=1 planned= ties=1 times= limit=1.5 sets=()
 # shellcheck source=test/bench/library.sh
 source "$here/library.sh"
@@ -72,14 +75,12 @@ systems_start() {
 	sql -c "SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpuagg" || exit 1
 }
 
-# systems_fill FILE [NAME=VALUE]...: fills the table by the SQL of FILE, in concurrent sessions, unless it has the right number of rows
-systems_fill() {
-	local file=$1 part n value settings=() fillers=()
+# fill_concurrently FILE ROWS [NAME=VALUE]...: executes the SQL of FILE in concurrent sessions, each for a range of the rows
+fill_concurrently() {
+	local file=$1 rows=$2 part n value settings=() fillers=()
 
-	shift
+	shift 2
 	for value in "$@"; do settings+=(-v "$value"); done
-	[[ $(sql -c "SELECT count(*) FROM $table") != "$rows" ]] || return 0
-	sql -c "TRUNCATE $table" || exit 1
 	n=$(nproc)
 	for ((part = 0; part < n; part++)); do
 		sql -v "rows=$rows" -v from=$((rows * part / n + 1)) -v to=$((rows * (part + 1) / n)) ${settings[@]+"${settings[@]}"} \
@@ -88,6 +89,13 @@ systems_fill() {
 	done
 	wait "${fillers[@]}"
 	[[ ! -s $work/err ]] || { cat "$work/err"; exit 1; }
+}
+
+# systems_fill FILE [NAME=VALUE]...: fills the table by the SQL of FILE, in concurrent sessions, unless it has the right number of rows
+systems_fill() {
+	[[ $(sql -c "SELECT count(*) FROM $table") != "$rows" ]] || return 0
+	sql -c "TRUNCATE $table" || exit 1
+	fill_concurrently "$1" "$rows" "${@:2}"
 	sql -c "VACUUM (FREEZE, ANALYZE) $table"
 }
 
@@ -110,11 +118,15 @@ system_sets() {
 
 # set_workers PROCESSES: makes plans of so many processes, unless the planner is to choose
 set_workers() {
-	if [[ -n $planned || $1 == 1 ]]; then
-		echo "ALTER TABLE $table RESET (parallel_workers);"
-	else
-		echo "ALTER TABLE $table SET (parallel_workers = $(($1 - 1)));"
-	fi
+	local name
+
+	for name in $parallel; do
+		if [[ -n $planned || $1 == 1 ]]; then
+			echo "ALTER TABLE $name RESET (parallel_workers);"
+		else
+			echo "ALTER TABLE $name SET (parallel_workers = $(($1 - 1)));"
+		fi
+	done
 }
 
 # answer SYSTEM PROCESSES QUERY COMPARISON: writes the answer to $work/SYSTEM
@@ -153,14 +165,16 @@ compare_answers() {
 	done
 }
 
-# plan_of SYSTEM PROCESSES QUERY: prints "core" and the reason if gpuagg does not execute the query, or the number of processes planned
+# plan_of SYSTEM PROCESSES QUERY: prints "core" and the reason if gpuagg does not execute the query, or the number of processes planned. If
+# gpuagg executes joins too, "+joins" follows: its plan has a line for each lookup. "[joins]" follows if PostgreSQL executes some.
 plan_of() {
 	{
 		set_workers "$2"
 		system_sets "$1" "$2"
 		echo "EXPLAIN (VERBOSE) $3"
-	} | sql | awk '/Custom Scan \(GpuAgg\)/ {taken = 1} /Workers Planned:/ {n = $NF}
-		sub(/^GpuAgg: not used: /, "") {why = $0} END {print taken ? n + 1 : "core " (why ? why : "no aggregation of gpuagg")}'
+	} | sql | awk '/Custom Scan \(GpuAgg\)/ {taken = 1} taken && /Lookup/ {joined = "+joins"}
+		/^ *(->)? *(Parallel )?(Hash|Merge) ([A-Za-z]+ )*Join |^ *(->)? *Nested Loop / {left = " [joins]"} /Workers Planned:/ {n = $NF}
+		sub(/^GpuAgg: not used: /, "") {why = $0} END {print (taken ? n + 1 joined : "core " (why ? why : "no aggregation of gpuagg")) left}'
 }
 
 # measure QUERY: executes a query in one session in all systems in turn, and writes the times in ms to $work/SYSTEM.PROCESSES. The first
@@ -286,6 +300,8 @@ run_query() {
 		done
 		plan=
 		[[ -z $gpuagg ]] || plan=$(plan_of "$gpuagg" "$n" "$query")
+		[[ -z $joins || $plan != *"[joins]" ]] || not_joined+=("$1 ($n)")
+		plan=${plan% \[joins\]}
 		[[ $plan != core* || $2 == o ]] || not_taken+=("$1 ($n): ${plan#core }")
 		print_line "$1" "$n" "${plan%% *}"
 		add "all.$n"
@@ -320,14 +336,16 @@ systems_run() {
 	local name kind query comparison ratio_names=() first_warm=
 	local -A ms=() total=() count=()
 
-	status=0 not_taken=() slow=() slower=() different=()
+	status=0 not_taken=() not_joined=() slow=() slower=() different=()
 	[[ -z $times ]] || : >"$times"
 	if has warm && [[ -n $prewarm ]]; then
-		sql -c "SELECT gpuagg_cache_prewarm('$table')" >/dev/null || exit 1
+		for name in $tables; do
+			sql -c "SELECT gpuagg_cache_prewarm('$name')" >/dev/null || exit 1
+		done
 	fi
 	if has duckdb; then
 		duck_start "$(nproc)"
-		duck_copy "$table"
+		for name in $tables; do duck_copy "$name"; done
 		head -1 "$work/duckdb.err"
 	fi
 	echo "$title: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('$table')) || ', column cache ' ||
@@ -342,6 +360,7 @@ systems_run() {
 	print_sum a "$2"
 	[[ ${count[a.${processes[0]}]:-0} == "${count[all.${processes[0]}]:-0}" ]] || print_sum all ""
 	list "executed by PostgreSQL" ${not_taken[@]+"${not_taken[@]}"}
+	list "joins executed by PostgreSQL" ${not_joined[@]+"${not_joined[@]}"}
 	list "warm, more than $limit times DuckDB's time" ${slow[@]+"${slow[@]}"}
 	list "heap pages, slower than core" ${slower[@]+"${slower[@]}"}
 	[[ -z $answers || $status != 0 ]] || echo "The answers of all systems are equal."
