@@ -390,6 +390,9 @@ sub scan_settings
 	push @settings, $combines && !$query->{orderly} ? 'min_eager_agg_group_size = ' . pick(0, 0, 2, 8) : 'enable_eager_aggregate = off' if $eager;
 	# joins that cost more are worth more partial aggregates below them
 	push @settings, 'cpu_tuple_cost = 1' if $query->{joins} && chance(0.8);
+	# joins that the feed may execute
+	push @settings, "gpuagg.feed = '" . pick('auto', 'heap') . "'", 'enable_seqscan = on', 'enable_hashjoin = on', map { "enable_$_ = off" } qw(sort mergejoin nestloop)
+	  if $query->{lookups} && chance(0.85);
 	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;

@@ -662,8 +662,13 @@ sub make_query
 
 	Tally::begin_query();
 	return Special::make_query($tables) if !$tables->{wild} && chance($gpu ? 0.35 : 0.23);
+	return query_over(source($tables), $tables);
+}
 
-	my $from = source($tables);
+# Returns a query over a FROM clause of source(). "where" has conditions that belong to it. $forms: the forms that it may have, or undef.
+sub query_over
+{
+	my ($from, $tables, $forms) = @_;
 	my @columns = @{ $from->{columns} };
 	my $serial = $tables->{wild} || chance(0.6);
 	my $within = $Tables::pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
@@ -682,7 +687,7 @@ sub make_query
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	push @aggs, linear_sums(@columns) if chance(0.12);
-	my $where = join(' AND ', ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
+	my $where = join(' AND ', $from->{where} || (), ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
 	my (@out, @float, @constant, $sql, %query);
 
 	# a query without aggregates
@@ -751,10 +756,12 @@ sub make_query
 		$sql .= order_clause(\@keys, $alone, $sets, $grouping, @columns);
 		$query{ordered} = 1;
 	}
-	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, indexed => $indexed, setup => [], teardown => []);
+	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, indexed => $indexed, setup => [], teardown => [],
+		$forms ? (only_forms => $forms) : ());
 	if ($from->{view})
 	{
 		push @{ $query{setup} }, 'CREATE OR REPLACE TEMP VIEW ' . Values::literals($from->{view});
+		Tally::draw_from($query{setup}[-1]);
 		push @{ $query{teardown} }, 'DROP VIEW IF EXISTS v';
 	}
 	$query{within} = $within if $within;

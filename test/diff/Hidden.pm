@@ -17,9 +17,11 @@ my $rows = 6000;
 our $role;
 
 # Statements that create h, the functions and the policies. A third of h's rows is visible, and visible and hidden rows have different
-# values.
+# values. @also: more tables of which the role sees some rows, each with their condition.
 sub statements
 {
+	my (@also) = @_;
+
 	return (
 		"DO \$\$ BEGIN CREATE ROLE $role; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END \$\$",
 		'DROP TABLE IF EXISTS h CASCADE',
@@ -37,7 +39,7 @@ sub statements
 		"GRANT SELECT (id, k, word, name, n, price, s) ON h TO $role",
 		'CREATE VIEW h_behind WITH (security_barrier) AS SELECT * FROM h WHERE id % 3 = 0',
 		"GRANT SELECT ON h_behind TO $role",
-		(map { ("ALTER TABLE $_ ENABLE ROW LEVEL SECURITY", "CREATE POLICY some_rows ON $_ TO $role USING (id % 3 = 0)") } 't', 'h'));
+		(map { ("ALTER TABLE $_->[0] ENABLE ROW LEVEL SECURITY", "CREATE POLICY some_rows ON $_->[0] TO $role USING ($_->[1])") } [ 't', 'id % 3 = 0' ], [ 'h', 'id % 3 = 0' ], @also));
 }
 
 # A query that reads the columns of h with dictionaries.

@@ -23,8 +23,8 @@
 # The tables change between queries (Changes.pm), so that columns in the cache are warm, partly stale, and cold.
 #
 # Modules: Types (column types), Values (constants), Tables, Pages (tables with a history), Changes, Expr (expressions), Gen (queries),
-# Special (queries for one purpose), Forms (statements around a query, settings), Hidden (queries of a role from which rows are
-# hidden), Tally (counts), Session (psql).
+# Special (queries for one purpose), Joins (dimensions and joins), Forms (statements around a query, settings), Hidden (queries of a
+# role from which rows are hidden), Tally (counts), Session (psql).
 #
 # --gpu allows differences where the GPU engine is more exact than core. The deviation of equal values is 0 on the GPU, and rounding
 # noise in core. So corr and regr_* may be NULL in one and a number in the other.
@@ -40,6 +40,7 @@ use IO::Handle;
 use Changes;
 use Gen;
 use Hidden;
+use Joins;
 use Session;
 use Tables;
 use Tally;
@@ -297,7 +298,7 @@ sub write_script
 	open(my $out, '>:utf8', $file) or die "$file: $!";
 	print $out map { "CREATE EXTENSION IF NOT EXISTS $_;\n" } "gpuagg", $Types::types{citext} ? "citext" : ();
 	print $out map { "SET $_;\n" } @options;
-	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, Hidden::statements(), @history, @{ $query->{setup} // [] };
+	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, Hidden::statements(Joins::visible_rows()), @history, @{ $query->{setup} // [] };
 	foreach my $variant (@variants)
 	{
 		print $out "\n\\echo $variant\nRESET ROLE;\nRESET ALL;\n", map({ "SET $_;\n" } @options, @{ variant_settings($variant, $query, $scan) }),
@@ -359,6 +360,8 @@ sub change_tables
 
 	reseed($option{seed}, $set, $number + 1, 1);
 	@changes = (Changes::changes($tables), Hidden::changes());
+	reseed($option{seed}, $set, $number + 1, 3);
+	push @changes, Joins::changes($tables);
 	return if !@changes;
 	with_retries(sub { must('RESET ALL'); must($_) foreach @changes });
 	push @history, @changes;
@@ -440,10 +443,19 @@ sub can_run_as_reader
 sub run_query
 {
 	my ($set, $number, $tables) = @_;
-	my ($query, $scan, @variants, $reference);
+	my ($query, $scan, @variants, $reference, $is_join);
 
-	reseed($option{seed}, $set, $number + 1);
-	$query = Gen::make_query($tables);
+	# joins take the place of some queries, and all others stay what they are without joins
+	reseed($option{seed}, $set, $number + 1, 2);
+	if ($is_join = Joins::is_due($tables))
+	{
+		$query = Joins::make_query($tables);
+	}
+	else
+	{
+		reseed($option{seed}, $set, $number + 1);
+		$query = Gen::make_query($tables);
+	}
 	$scan = Forms::scan_settings($query);
 	@variants = ('scan');
 	push @variants, 'plain' if Types::chance(0.4);
@@ -483,6 +495,10 @@ sub run_query
 	}
 	run_hidden($set, $number, $tables, Hidden::over_t($query, @{ $tables->{t}{columns} }), $scan) if $reference->{state} eq '00000' && can_run_as_reader($query) && Types::chance(0.3);
 	run_hidden($set, $number, $tables, Hidden::over_h(), Hidden::scan_settings()) if Types::chance(0.2);
+	if ($is_join && $reference->{state} eq '00000' && Types::chance(0.3) && (my $reader = Joins::as_reader($query)))
+	{
+		run_hidden($set, $number, $tables, $reader, $scan);
+	}
 	with_retries(sub { must($_) foreach @{ $query->{teardown} } });
 	return;
 }
@@ -507,7 +523,7 @@ sub load
 	my ($tables) = @_;
 
 	must('SET client_min_messages = warning');
-	build([ @{ $tables->{statements} }, Hidden::statements() ], $tables->{checks});
+	build([ @{ $tables->{statements} }, Hidden::statements(Joins::visible_rows()) ], $tables->{checks});
 	return;
 }
 
@@ -541,6 +557,8 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 
 	reseed($option{seed}, $set, 0);
 	$tables = Tables::make_tables();
+	reseed($option{seed}, $set, 0, 2);
+	Joins::add_dimensions($tables);
 	with_retries(sub { start(); must('RESET ALL'); load($tables) });
 	@history = ();
 	foreach my $number (0 .. ($option{query} // $PER_SET - 1))
