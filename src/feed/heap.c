@@ -364,7 +364,7 @@ begin_joins(HeapFeed *feed)
 
 	if (instrument)
 		InstrStartNode(instrument);
-	result = heap_joins_begin(feed->joins, feed->base.guarded);
+	result = heap_joins_begin(feed->joins, &feed->base);
 	if (instrument)
 		InstrStopNode(instrument, 0);
 	if (result == HEAP_JOINS_EXECUTE)
@@ -587,7 +587,6 @@ open_inner_feeds(HeapFeed *feed, int batch_rows)
 			continue;
 		source = feed_open(inner, true, feed->volatile_query, spec, resnos, NULL, feed->econtext,
 						   batch_rows);
-		source->subplans = palloc0(sizeof(ExprSubplans));
 		heap_joins_set_feed(feed->joins, j, source);
 	}
 }

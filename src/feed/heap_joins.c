@@ -9,6 +9,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/nodeHash.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -491,6 +492,8 @@ give_up(HeapJoins *joins)
 		lookup_free(&joins->joins[j].lookup);
 		joins->joins[j].lookup.feed = NULL;
 		joins->joins[j].built = false;
+		/* the feed of an inner side may have run the inner sides of joins below */
+		heap_joins_leave(joins->joins[j].lookup.inner);
 		rescan_inner(&joins->joins[j]);
 	}
 }
@@ -501,14 +504,18 @@ heap_joins_leave(PlanState *child)
 	/* nodes keep what they allocate, such as sets of changed parameters */
 	MemoryContext old = MemoryContextSwitchTo(child->state->es_query_cxt);
 
+	check_stack_depth();
 	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
 		if (((HashJoinState *) node)->hj_HashTable == NULL && !node->plan->parallel_aware)
+		{
+			heap_joins_leave(outerPlanState(innerPlanState(node)));
 			ExecReScan(innerPlanState(node));
+		}
 	MemoryContextSwitchTo(old);
 }
 
 HeapJoinsResult
-heap_joins_begin(HeapJoins *joins, bool guarded)
+heap_joins_begin(HeapJoins *joins, const Feed *feed)
 {
 	for (int j = joins->n - 1; j >= 0; j--)
 		if (joins->joins[j].node->js.ps.chgParam != NULL)
@@ -518,7 +525,10 @@ heap_joins_begin(HeapJoins *joins, bool guarded)
 		HeapJoin *join = &joins->joins[j];
 
 		if (join->lookup.feed)
-			join->lookup.feed->guarded = guarded;
+		{
+			join->lookup.feed->guarded = feed->guarded;
+			join->lookup.feed->subplans = feed->subplans;
+		}
 		if ((!join->built || join->hash->ps.chgParam != NULL) && !build_lookup(join))
 		{
 			give_up(joins);

@@ -41,8 +41,8 @@ extern const char *heap_joins_unsupported_reason(PlanState *child);
 extern HeapJoins *heap_joins_create(PlanState *child);
 
 /*
- * Makes the joins down to the scan ready for the executor: an earlier feed over the same plan may
- * have run their inner plans.
+ * Makes the joins down to the scan, and the joins of their inner sides, ready for the executor: an
+ * earlier feed over the same plan may have run their inner plans.
  */
 extern void heap_joins_leave(PlanState *child);
 
@@ -67,10 +67,10 @@ typedef enum HeapJoinsResult
 } HeapJoinsResult;
 
 /*
- * Rescans what must be rescanned, and builds the lookups unless they are still valid.  guarded: as
- * Feed.guarded
+ * Rescans what must be rescanned, and builds the lookups unless they are still valid.  feed: the
+ * feed of the joins
  */
-extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, bool guarded);
+extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, const Feed *feed);
 
 /* Prints a line for each lookup.  joins: NULL if the feed is not open. */
 extern void heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es);

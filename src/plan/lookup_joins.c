@@ -682,6 +682,10 @@ collect_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOp
 		(jointype != JOIN_INNER && jointype != JOIN_LEFT && jointype != JOIN_SEMI &&
 		 jointype != JOIN_ANTI))
 		return;
+	/* since release 19: the outer side's own paths return unique rows, but its scans do not */
+	if (jointype == JOIN_INNER && extra->sjinfo->jointype == JOIN_SEMI &&
+		bms_equal(extra->sjinfo->syn_righthand, outerrel->relids))
+		return;
 	/* GEQO does not use join_rel_level */
 	if (root->join_rel_level == NULL || !compat_may_hash_join(extra) || !is_plain_rel(joinrel) ||
 		!is_plain_rel(outerrel) || !is_plain_rel(innerrel))

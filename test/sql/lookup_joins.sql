@@ -430,6 +430,22 @@ SELECT count(*) FROM lj_singles s WHERE NOT EXISTS (SELECT FROM lj_same_keys k W
 RESET statement_timeout;
 RESET work_mem;
 DROP TABLE lj_same_keys, lj_singles;
+-- a lookup is too large after the joins of its inner side have run a plan that is no scan: they are executed again
+SET work_mem = '64kB';
+CREATE TABLE lj_grown (k int PRIMARY KEY, r int, name text) WITH (autovacuum_enabled = off);
+INSERT INTO lj_grown SELECT k, k % 10, 'a' || k % 5 FROM generate_series(0, 20) k;
+ANALYZE lj_grown;
+INSERT INTO lj_grown SELECT k, k % 10, 'a' || k % 5 FROM generate_series(21, 4999) k;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET from_collapse_limit = 1;
+SELECT pg_temp.lj_same('SELECT g.name, count(*) FROM lj_fact f JOIN (SELECT * FROM lj_grown g WHERE EXISTS (SELECT FROM generate_series(0, 9) s WHERE s = g.r)) g
+	ON g.k = f.k GROUP BY g.name');
+RESET from_collapse_limit;
+RESET enable_nestloop;
+RESET enable_mergejoin;
+RESET work_mem;
+DROP TABLE lj_grown;
 -- a lookup that is too large only in some participants of a parallel plan: the leader's dimension has more rows, without partners
 CREATE FUNCTION lj_leader_rows(leader int) RETURNS SETOF int LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 AS $$ BEGIN
 	RETURN QUERY SELECT g FROM generate_series(1, 100) g;
