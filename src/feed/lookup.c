@@ -346,8 +346,25 @@ typedef struct CodeMap
 {
 	uint64 dictionary; /* 0: none */
 	uint32 room;
+	uint32 known;  /* codes that the dictionary had so far: the dictionary of a memo grows */
 	uint32 *codes; /* LOOKUP_NONE: not known yet */
 } CodeMap;
+
+/* Makes a map cover n codes of its dictionary. */
+static inline void
+extend_map(Builder *builder, CodeMap *map, uint32 n)
+{
+	if (likely(map->known >= n))
+		return;
+	if (map->room < n)
+	{
+		map->room = Max(n, map->room * 2);
+		map->codes = map->codes ? repalloc_huge(map->codes, sizeof(uint32) * map->room) :
+								  MemoryContextAllocHuge(builder->cxt, sizeof(uint32) * map->room);
+	}
+	memset(map->codes + map->known, 0xff, sizeof(uint32) * (n - map->known)); /* LOOKUP_NONE */
+	map->known = n;
+}
 
 /*
  * Stores a by-reference value of row i of a batch.  If the batch has codes, the value is searched
@@ -367,17 +384,9 @@ store_coded(Builder *builder, int c, const Column *col, int i)
 		return;
 	}
 	if (map->dictionary != col->dictionary)
-	{
-		if (map->room < col->ncodes)
-		{
-			map->codes = map->codes ?
-				repalloc(map->codes, sizeof(uint32) * col->ncodes) :
-				MemoryContextAlloc(builder->cxt, sizeof(uint32) * col->ncodes);
-			map->room = col->ncodes;
-		}
-		memset(map->codes, 0xff, sizeof(uint32) * col->ncodes); /* LOOKUP_NONE */
-		map->dictionary = col->dictionary;
-	}
+		map->known = 0;
+	map->dictionary = col->dictionary;
+	extend_map(builder, map, col->ncodes);
 	column->nulls[lookup->nrows] = false;
 	code = &map->codes[col->codes[i]];
 	if (*code == LOOKUP_NONE)

@@ -446,6 +446,14 @@ RESET enable_nestloop;
 RESET enable_mergejoin;
 RESET work_mem;
 DROP TABLE lj_grown;
+-- results of an expression are numbered as they appear: the inner side's first batches have fewer of them
+CREATE TABLE lj_worded AS SELECT k FROM generate_series(1, 5000) k;
+ALTER TABLE lj_worded ADD PRIMARY KEY (k);
+ANALYZE lj_worded;
+SET gpuagg.batch_rows = 1024;
+SELECT pg_temp.lj_same('SELECT u, count(*) FROM lj_fact f LEFT JOIN (SELECT k, coalesce(to_char(k, ''FM9999''), '''') AS u FROM lj_worded) d ON d.k = f.i GROUP BY u');
+RESET gpuagg.batch_rows;
+DROP TABLE lj_worded;
 -- a lookup that is too large only in some participants of a parallel plan: the leader's dimension has more rows, without partners
 CREATE FUNCTION lj_leader_rows(leader int) RETURNS SETOF int LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10 AS $$ BEGIN
 	RETURN QUERY SELECT g FROM generate_series(1, 100) g;
