@@ -45,7 +45,7 @@
 #
 # These variables set numbers and seeds of random tests, and seconds:
 #
-#	DIFF_QUERIES, DIFF_SEED			1500, 1; two thirds of the queries in the part cached, a third in the part server
+#	DIFF_QUERIES, DIFF_SEED			1500, 1; half of the queries in the part cached, a third in the part server
 #	STATES, STATES_SEED				2000, 1
 #	FUZZ_SECONDS, FUZZ_SEED			5, 1; seconds for the server, and as many for backends
 #	STRESS_SECONDS, STRESS_SEED		24, 1
@@ -255,7 +255,7 @@ sets_the_cache() {
 part_cached() {
 	local results=$results/cached
 	local -x PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
-	local DIFF_QUERIES=$((${DIFF_QUERIES:-1500} * 2 / 3)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-1500} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
 
 	mkdir -p "$results"
 	REGRESS=$(tests_of cached | while read -r t; do sets_the_cache "$t" || echo "$t"; done | xargs)

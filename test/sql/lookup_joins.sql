@@ -1,4 +1,5 @@
 -- Joins below an aggregation: stars, snowflakes, chains, semi joins and anti joins give core's rows and core's errors
+SET gpuagg.cache = off;
 SET gpuagg.replace_builtin = on;
 -- the setting of gpuagg.require for the queries that are compared with core's answers
 \set require allow
