@@ -29,7 +29,7 @@ device_was_short(void)
 
 /* After call n, call n + 1 + n / FAULT_STEP is the next one that fails. */
 #ifdef __SANITIZE_ADDRESS__
-#define FAULT_STEP 2
+#define FAULT_STEP 1
 #else
 #define FAULT_STEP 3
 #endif
