@@ -92,4 +92,12 @@ extern bool expr_function_is_harmless(Oid function);
 /* Returns whether the type is core's own, an enum, or a domain or an array over such a type. */
 extern bool expr_type_is_plain(Oid type);
 
+/* ---- users_functions.c ---------------------------------------------------------- */
+
+/*
+ * Returns whether an expression, or a list of them, calls a function that PostgreSQL does not come
+ * with: users could notice how often it is called, and it may take long.
+ */
+extern bool expr_calls_users_function(Node *expr);
+
 #endif /* GPUAGG_ANALYSIS_H */

@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -55,10 +54,14 @@ heap_groups_scan(PlanState *node)
 																							 NULL;
 }
 
+/* Walker: returns true at a column that is a whole row, or a system column. */
 static bool
-is_users_function(Oid funcid, void *context)
+reads_whole_row(Node *node, void *context)
 {
-	return funcid >= FirstNormalObjectId;
+	if (node == NULL)
+		return false;
+	return (IsA(node, Var) && ((Var *) node)->varattno <= 0) ||
+		expression_tree_walker(node, reads_whole_row, context);
 }
 
 /*
@@ -66,15 +69,9 @@ is_users_function(Oid funcid, void *context)
  * user's function or a subplan, which must not be repeated, or a column that is a whole row.
  */
 static bool
-stands_alone(Node *node, void *context)
+stands_alone(Node *expr)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
-		(IsA(node, Var) && ((Var *) node)->varattno <= 0) ||
-		check_functions_in_node(node, is_users_function, context))
-		return true;
-	return expression_tree_walker(node, stands_alone, context);
+	return contain_subplans(expr) || expr_calls_users_function(expr) || reads_whole_row(expr, NULL);
 }
 
 const char *
@@ -87,7 +84,7 @@ heap_groups_unsupported_reason(PlanState *node, bool volatile_query)
 	if (volatile_query)
 		return "the query calls a volatile function";
 	for (int i = 0; i < lengthof(exprs); i++)
-		if (contain_volatile_functions(exprs[i]) || stands_alone(exprs[i], NULL))
+		if (contain_volatile_functions(exprs[i]) || stands_alone(exprs[i]))
 			return "expressions over the groups call functions of users, or have subplans or whole "
 				   "rows";
 	return NULL;

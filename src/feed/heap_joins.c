@@ -5,7 +5,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/nodeHash.h"
@@ -33,13 +32,6 @@ heap_below_joins(PlanState *child)
 
 /* ---- which joins ------------------------------------------------------------------- */
 
-/* Returns whether a function is not one that PostgreSQL comes with. */
-static bool
-is_users_function(Oid funcid, void *context)
-{
-	return funcid >= FirstNormalObjectId;
-}
-
 /*
  * Returns whether a target below the topmost join can be merged into the expressions above: then it
  * may be evaluated more than once or not at all.
@@ -50,8 +42,7 @@ can_be_merged(Expr *target, ParamListInfo params)
 	if (IsA(target, Var))
 		return ((Var *) target)->varattno > 0;
 	return expr_cannot_fail((Node *) target, params) &&
-		!check_functions_in_node((Node *) target, is_users_function, NULL) &&
-		!contain_subplans((Node *) target);
+		!expr_calls_users_function((Node *) target) && !contain_subplans((Node *) target);
 }
 
 /* Returns whether all targets of a node below the topmost join can be merged. */

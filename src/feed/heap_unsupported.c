@@ -6,7 +6,6 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "access/xact.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -85,28 +84,6 @@ heap_subplan_unsupported_reason(PlanState *node, bool volatile_query)
 	return why ? why : expressions_unsupported_reason(node, volatile_query);
 }
 
-/* Returns whether a function is not one that PostgreSQL comes with. */
-static bool
-is_users_function(Oid funcid, void *context)
-{
-	return funcid >= FirstNormalObjectId;
-}
-
-/*
- * Returns whether the expression calls users' functions or subplans: their repetition could be
- * noticed, or take long.
- */
-static bool
-repeats_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
-		check_functions_in_node(node, is_users_function, context))
-		return true;
-	return expression_tree_walker(node, repeats_walker, context);
-}
-
 /*
  * Returns why the target list of a table below an Append cannot be merged with the projection
  * above. Each column of the projection becomes an expression over the table's columns, and repeats
@@ -115,7 +92,9 @@ repeats_walker(Node *node, void *context)
 static const char *
 projected_unsupported_reason(PlanState *node)
 {
-	return repeats_walker((Node *) node->plan->targetlist, NULL) ?
+	Node *targets = (Node *) node->plan->targetlist;
+
+	return contain_subplans(targets) || expr_calls_users_function(targets) ?
 		"a projection above the tables would repeat calls or subplans of their target lists" :
 		NULL;
 }

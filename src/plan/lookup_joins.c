@@ -19,7 +19,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeHash.h"
@@ -236,22 +235,6 @@ find_or_make_rel(LookupState *state, RelOptInfo *rel)
 
 /* ---- what the feed can execute ------------------------------------------- */
 
-static bool
-is_users_function(Oid funcid, void *context)
-{
-	return funcid >= FirstNormalObjectId;
-}
-
-/* Walker: returns true at a call of a user's function. */
-static bool
-calls_users_function(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	return check_functions_in_node(node, is_users_function, NULL) ||
-		expression_tree_walker(node, calls_users_function, context);
-}
-
 /* Returns whether expressions include this PlaceHolderVar, perhaps below other outer joins. */
 static bool
 has_placeholder(const List *exprs, Index phid)
@@ -291,7 +274,7 @@ is_harmless_target(PlannerInfo *root, const List *exprs, const PathTarget *outer
 			expr = (Node *) phv->phexpr;
 		}
 		if (contain_subplans(expr) || contain_volatile_functions(expr) ||
-			calls_users_function(expr, NULL) || !expr_cannot_fail(expr, root->glob->boundParams))
+			expr_calls_users_function(expr) || !expr_cannot_fail(expr, root->glob->boundParams))
 			return false;
 	}
 	return true;
