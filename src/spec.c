@@ -247,6 +247,25 @@ spec_column_type(Oid typid, int32 typmod, int16 *scale)
 	return type_is_enum(typid) ? COLUMN_U32 : COLUMN_DATUM;
 }
 
+ColumnSpec
+spec_plain_column(int input, Form_pg_attribute att)
+{
+	ColumnSpec col = {.input = input};
+
+	col.typid = getBaseType(att->atttypid);
+	col.typmod = att->atttypmod;
+	col.collation = att->attcollation;
+	col.typlen = att->attlen;
+	col.typbyval = att->attbyval;
+	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+	if (col.type == COLUMN_DEC)
+	{
+		col.type = COLUMN_DATUM;
+		col.scale = 0;
+	}
+	return col;
+}
+
 bool
 spec_type_has_codes(Oid typid)
 {

@@ -19,6 +19,7 @@
 
 #include "postgres.h"
 
+#include "access/tupdesc.h"
 #include "fmgr.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodes.h"
@@ -293,6 +294,12 @@ extern int spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set);
 
 /* Largest scale of COLUMN_DEC: digits behind the point. */
 #define SPEC_MAX_SCALE 20
+
+/*
+ * Returns the spec of a column that has the values of an attribute as they are: numerics are
+ * COLUMN_DATUM.  input: number of the input
+ */
+extern ColumnSpec spec_plain_column(int input, Form_pg_attribute att);
 
 /* Returns the column type for an SQL type: COLUMN_DATUM if no other fits.  Sets *scale. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);

@@ -201,21 +201,8 @@ build_spec(TopRowsState *state)
 	best->columns = palloc0(sizeof(BestColumn) * (desc->natts + 1));
 	for (int c = 0; c < desc->natts; c++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, c);
-		ColumnSpec col = {.input = c};
+		ColumnSpec col = spec_plain_column(c, TupleDescAttr(desc, c));
 
-		col.typid = getBaseType(att->atttypid);
-		col.typmod = att->atttypmod;
-		col.collation = att->attcollation;
-		col.typlen = att->attlen;
-		col.typbyval = att->attbyval;
-		col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-		/* numerics are returned as they are */
-		if (col.type == COLUMN_DEC)
-		{
-			col.type = COLUMN_DATUM;
-			col.scale = 0;
-		}
 		best->columns[c].col = spec_add_column(spec, &col);
 		best->columns[c].typlen = col.typlen;
 		best->columns[c].typbyval = col.typbyval;

@@ -362,21 +362,9 @@ heap_joins_inner_plan(const HeapJoins *joins, int j)
 static int
 add_inner_column(AggSpec *spec, PlanState *inner, int resno)
 {
-	Form_pg_attribute att = TupleDescAttr(ExecGetResultType(inner), resno - 1);
-	ColumnSpec col = {.input = resno - 1};
+	ColumnSpec col =
+		spec_plain_column(resno - 1, TupleDescAttr(ExecGetResultType(inner), resno - 1));
 
-	col.typid = getBaseType(att->atttypid);
-	col.typmod = att->atttypmod;
-	col.collation = att->attcollation;
-	col.typlen = att->attlen;
-	col.typbyval = att->attbyval;
-	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-	/* numerics are stored as they are */
-	if (col.type == COLUMN_DEC)
-	{
-		col.type = COLUMN_DATUM;
-		col.scale = 0;
-	}
 	return spec_add_column(spec, &col);
 }
 
