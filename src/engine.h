@@ -234,7 +234,7 @@ group_part(const GroupSink *sink, uint64 hash)
 typedef struct GroupSource
 {
 	bool (*read)(struct GroupSource *source, void *data, size_t len);
-	int section; /* of a partitioned export (EngineOps.sections) */
+	int section; /* number of the section in a partitioned export (EngineOps.sections) */
 } GroupSource;
 
 /* Statistics of an engine's work on a device; all zero without one. */
@@ -272,7 +272,7 @@ typedef struct EngineStats
 	size_t mem_peak;
 	uint64 spilled_bytes;
 	int spill_partitions;
-	uint64 values;         /* of ordered sets, which participants exchange with the groups */
+	uint64 values;         /* values of ordered sets, which participants exchange with the groups */
 	int changes;           /* changes of the strategy */
 	int parts;             /* partitions of groups that participants merged */
 	char strategy[256];    /* with parameters and the reason for the choice */

@@ -53,7 +53,7 @@ typedef struct SetEngine
 	int *key_of; /* [key of the query] key of this set, or -1 */
 	/* With a parent: open only from the parent's groups to the end of its own, or in parts. */
 	Engine *engine;
-	int first_section; /* of its groups in partitioned exports (EngineOps.sections) */
+	int first_section; /* where its groups begin in partitioned exports (EngineOps.sections) */
 	EngineStats stats; /* valid if done */
 	bool done;         /* its groups were returned */
 	bool absent;       /* it has no group in this part */

@@ -19,7 +19,7 @@ typedef struct ExportSink
 {
 	GroupSink base;
 	GpuAggState *state;
-	MemoryContext cxt; /* of the file; engines write in contexts of their own */
+	MemoryContext cxt; /* owns the file; engines write in contexts of their own */
 	char *buffer;
 	size_t used;
 	BufFile *file; /* NULL while the buffer suffices */

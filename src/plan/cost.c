@@ -307,7 +307,7 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 	bool parallel = child->parallel_workers > 0;
 	bool together = parallel && query->keys == NIL;
 	double all = Max(parallel ? query->input_rel->cheapest_total_path->rows : child->rows, 2.0);
-	/* of few groups, some participants collect none */
+	/* some participants collect no values if there are few groups */
 	double rows = together ? all : Max(child->rows, all / Max(query->groups, 1));
 	double each = Max(all / query->groups, 2.0);
 	List *seen = NIL;

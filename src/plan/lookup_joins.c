@@ -58,7 +58,7 @@ typedef struct LookupChain
 {
 	Path *path;    /* NULL: the path of the join is not made yet */
 	double rows;   /* estimated rows, per participant */
-	Cost cost;     /* of all, if the feed executes it */
+	Cost cost;     /* total cost if the feed executes it */
 	bool harmless; /* what it computes for the joins above cannot raise errors */
 	struct LookupChain *outer;
 	Path *inner;
@@ -89,7 +89,7 @@ typedef struct LookupRelEntry
 {
 	RelOptInfo *rel;
 	LookupRel *known;
-	char status; /* of simplehash.h */
+	char status; /* used by simplehash.h */
 } LookupRelEntry;
 
 static inline uint32
