@@ -22,7 +22,7 @@
  *	  heap_table.c		compiles the quals and outputs of one table
  *	  heap_rows.c		runs quals and outputs for the rows of a page
  *	  heap_groups.c		groups of another custom scan as rows
- *	  lookup.c			finds rows of a join's inner side by their key
+ *	  lookup_rows.c, lookup.c	store rows of a join's inner side, and find them by their key
  *	  heap_joins.c, heap_join_table.c	joins between the feed's child and the scan
  *	  heap_source.c		the four sources
  *	  heap_resident.c	offers cached rows to an engine that has copies of them
