@@ -1,6 +1,7 @@
 /*
  * grouping_sets.c
- *	  GROUPING SETS, ROLLUP and CUBE: a composite engine.
+ *	  GROUPING SETS, ROLLUP and CUBE: a composite engine; grouping_exchange.c has what parallel plans
+ *	  need.
  *
  * Each set has an engine that groups by the keys of the set.  A set that is not a subset of another
  * one gets all rows.  A subset is made from the groups of its parent: when the input has ended, the
@@ -15,11 +16,6 @@
  *		- where one process adds floats in the order of rows: sums of floats, whose last digits
  *		  depend on that order, and extremes of floats, since the later one of 0 and -0 is shown
  *
- * Participants of a parallel plan export the groups of engines that get rows.  The participant that
- * imports them makes the other sets.  If there are many groups, each participant makes the other
- * sets from its own groups, and exports the groups of all sets by a hash of the set's keys, one set
- * after another.  A participant that merges a part of these has groups of all sets, each complete.
- * Before that, participants exchange distinct values as for one set: the row sets of all engines.
  * If only one engine gets rows, it may share a query with the engines of other participants, and
  * take rows that are cached on its device.
  *
@@ -33,7 +29,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
-#include "composite/grouping_sets.h"
+#include "composite/grouping_internal.h"
 #include "engine_cpu/engine_cpu.h"
 #include "engines/engines.h"
 
@@ -41,45 +37,6 @@
 #define MIN_MEMORY (64 * 1024)
 /* Sets that may use work_mem each for values; more sets divide that much memory. */
 #define FULL_SETS 4
-
-/* The engine of one set, or of several equal sets. */
-typedef struct SetEngine
-{
-	struct GroupingEngine *grouping;
-	int number; /* in AggSpec.sets: the first of equal ones */
-	int times;  /* how often its groups are returned */
-	int parent; /* index in GroupingEngine.sets of the set whose groups it is made from; -1: rows */
-	AggSpec spec;
-	int *key_of; /* [key of the query] key of this set, or -1 */
-	/* With a parent: open only from the parent's groups to the end of its own, or in parts. */
-	Engine *engine;
-	int first_section; /* where its groups begin in partitioned exports (EngineOps.sections) */
-	EngineStats stats; /* valid if done */
-	bool done;         /* its groups were returned */
-	bool absent;       /* it has no group in this part */
-} SetEngine;
-
-typedef struct GroupingEngine
-{
-	CompositeEngine composite; /* must be first; its engines are those that get rows */
-	OpenEngine open;
-	int nsets;
-	SetEngine *sets;       /* each after its parent */
-	SetEngine *row_engine; /* one that gets rows */
-	int nsections;
-	bool in_parts; /* merges parts of the groups of all participants */
-
-	/* Groups out. */
-	bool finished;       /* the input has ended */
-	int current;         /* set whose groups are returned */
-	bool begun;          /* its engine is finished */
-	int repeats;         /* how often `groups` are to be returned again */
-	GroupBatch groups;   /* groups of the current set with all keys of the query */
-	GroupBatch combined; /* the same groups with the keys of a subset */
-	Datum *absent;       /* values and null flags of keys that are not in the set */
-	bool *absent_nulls;
-	int absent_capacity; /* groups */
-} GroupingEngine;
 
 /* ---- parents -------------------------------------------------------------------------- */
 
@@ -295,12 +252,8 @@ set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, b
 											all_nulls, isnull);
 }
 
-/*
- * Opens the engine of a set, whose memory limits and estimates depend on the set.  `parts`: its
- * groups are exchanged with other participants.
- */
-static void
-open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set, bool parts)
+void
+grouping_open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set, bool parts)
 {
 	const AggSpec *spec = grouping->composite.spec;
 	EngineEnv env = grouping->composite.env;
@@ -404,9 +357,8 @@ grouping_finish(Engine *base)
 
 /* ---- groups out ---------------------------------------------------------------------- */
 
-/* Adds groups of the current set to the engines of its children. */
-static void
-combine_groups(GroupingEngine *grouping, const GroupBatch *groups)
+void
+grouping_combine(GroupingEngine *grouping, const GroupBatch *groups)
 {
 	const SetEngine *from = &grouping->sets[grouping->current];
 	GroupBatch *combined = &grouping->combined;
@@ -476,9 +428,8 @@ widen_keys(GroupingEngine *grouping, const GroupBatch *groups)
 	grouping->repeats = set->times - 1;
 }
 
-/* Opens the engines of the current set's children.  Returns whether there are any. */
-static bool
-open_children(GroupingEngine *grouping, bool parts)
+bool
+grouping_open_children(GroupingEngine *grouping, bool parts)
 {
 	bool any = false;
 
@@ -486,7 +437,7 @@ open_children(GroupingEngine *grouping, bool parts)
 	{
 		if (grouping->sets[s].parent != grouping->current)
 			continue;
-		open_set(grouping, engines_default(), &grouping->sets[s], parts);
+		grouping_open_set(grouping, engines_default(), &grouping->sets[s], parts);
 		any = true;
 	}
 	return any;
@@ -503,7 +454,7 @@ begin_set(GroupingEngine *grouping)
 
 	grouping->begun = true;
 	if (!grouping->in_parts)
-		(void) open_children(grouping, false);
+		(void) grouping_open_children(grouping, false);
 	/* engines that got rows are finished already */
 	if (set->parent < 0 || grouping->in_parts)
 		return ENGINE_OK;
@@ -511,9 +462,8 @@ begin_set(GroupingEngine *grouping)
 							set->engine->ops->finish(set->engine));
 }
 
-/* Closes the engine of a set with a parent, if it is open. */
-static void
-close_child(SetEngine *set)
+void
+grouping_close_child(SetEngine *set)
 {
 	if (set->parent >= 0 && set->engine)
 	{
@@ -535,7 +485,7 @@ end_set(GroupingEngine *grouping)
 	set->done = true;
 	if (set->parent < 0)
 		set->engine->ops->reset(set->engine);
-	close_child(set);
+	grouping_close_child(set);
 }
 
 /*
@@ -565,7 +515,7 @@ grouping_next_groups(Engine *base, GroupBatch *out)
 		{
 			composite_check(&grouping->composite, set->engine);
 			if (!grouping->in_parts)
-				combine_groups(grouping, &groups);
+				grouping_combine(grouping, &groups);
 			widen_keys(grouping, &groups);
 			*out = grouping->groups;
 			return true;
@@ -575,236 +525,6 @@ grouping_next_groups(Engine *base, GroupBatch *out)
 		end_set(grouping);
 	}
 	return false;
-}
-
-/* ---- parallel participants ------------------------------------------------------------ */
-
-/* EngineOps.sections: those of all sets. */
-static int
-grouping_sections(const Engine *base)
-{
-	return ((const GroupingEngine *) base)->nsections;
-}
-
-/* GroupSink.groups: combines groups that are exported into the groups of the set's children. */
-static void
-combine_exported(void *arg, const GroupBatch *groups)
-{
-	combine_groups((GroupingEngine *) arg, groups);
-}
-
-/*
- * EngineOps.export_groups.  By partition it exports all sets; the children of a set are made on the
- * way.  Otherwise it exports the groups of engines that get rows.
- */
-static EngineStatus
-grouping_export(Engine *base, GroupSink *sink)
-{
-	GroupingEngine *grouping = (GroupingEngine *) base;
-	GroupSink saved = *sink;
-
-	if (sink->part == NULL)
-		return composite_export_groups(base, sink);
-	for (int s = 0; s < grouping->nsets; s++)
-	{
-		SetEngine *set = &grouping->sets[s];
-		Engine *engine = set->engine;
-		EngineStatus status;
-
-		if (s > 0)
-			sink->next_section(sink);
-		grouping->current = s;
-		if (open_children(grouping, true))
-		{
-			sink->groups = combine_exported;
-			sink->groups_arg = grouping;
-		}
-		status = engine->ops->export_groups(engine, sink);
-		sink->groups = saved.groups;
-		sink->groups_arg = saved.groups_arg;
-		if (composite_status(&grouping->composite, engine, status) != ENGINE_OK)
-			return ENGINE_FAILED;
-		close_child(set);
-		if (set->parent < 0 && engine->ops->begin_part)
-			engine->ops->begin_part(engine, 0);
-	}
-	grouping->current = 0;
-	return ENGINE_OK;
-}
-
-/*
- * Returns the engine that imports groups of this section, and sets *section to the number among the
- * sections of that engine.
- */
-static Engine *
-begin_section(GroupingEngine *grouping, int *section)
-{
-	int s = grouping->nsets - 1;
-
-	while (grouping->sets[s].first_section > *section)
-		s--;
-	*section -= grouping->sets[s].first_section;
-	grouping->sets[s].absent = false;
-	return grouping->sets[s].engine;
-}
-
-/* EngineOps.import_groups. */
-static EngineStatus
-grouping_import(Engine *base, GroupSource *source)
-{
-	GroupingEngine *grouping = (GroupingEngine *) base;
-	int section = source->section;
-	Engine *engine;
-	EngineStatus status;
-
-	if (!grouping->in_parts)
-		return composite_import_groups(base, source);
-	engine = begin_section(grouping, &source->section);
-	status = engine->ops->import_groups(engine, source);
-	source->section = section;
-	return composite_status(&grouping->composite, engine, status);
-}
-
-/* EngineOps.import_rows. */
-static EngineStatus
-grouping_import_rows(Engine *base, int section, const char *rows, uint32 n)
-{
-	GroupingEngine *grouping = (GroupingEngine *) base;
-	Engine *engine = begin_section(grouping, &section);
-
-	return composite_status(&grouping->composite, engine,
-							engine->ops->import_rows(engine, section, rows, n));
-}
-
-/* EngineOps.begin_part: empties the engines of all sets, and opens those that are closed. */
-static void
-grouping_begin_part(Engine *base, uint32 groups)
-{
-	GroupingEngine *grouping = (GroupingEngine *) base;
-
-	grouping->in_parts = true;
-	grouping->finished = grouping->begun = false;
-	grouping->current = grouping->repeats = 0;
-	for (int s = 0; s < grouping->nsets; s++)
-	{
-		SetEngine *set = &grouping->sets[s];
-
-		if (set->engine == NULL)
-			open_set(grouping, engines_default(), set, true);
-		/* the number is that of the first set */
-		set->engine->ops->begin_part(set->engine, s == 0 ? groups : 0);
-		set->absent = set->spec.nkeys == 0;
-	}
-}
-
-/* Numbers the sections, and offers to merge parts if the engines that get rows do. */
-static void
-offer_parts(GroupingEngine *grouping)
-{
-	EngineOps *ops = &grouping->composite.ops;
-	bool possible = true;
-
-	grouping->nsections = 0;
-	for (int s = 0; s < grouping->nsets; s++)
-	{
-		SetEngine *set = &grouping->sets[s];
-		const Engine *engine = set->parent < 0 ? set->engine : NULL;
-
-		set->first_section = grouping->nsections;
-		grouping->nsections += engine && engine->ops->sections ? engine->ops->sections(engine) : 1;
-		possible &= engine == NULL || engine->ops->begin_part != NULL;
-	}
-	ops->begin_part =
-		possible && grouping->nsections <= ENGINE_MAX_SECTIONS ? grouping_begin_part : NULL;
-}
-
-/* ---- distinct values of parallel participants ------------------------------------------ */
-
-/*
- * Returns the engine that gets rows and has row set number *set, counted over all these engines;
- * sets *set to its number there.  Returns NULL if there are fewer.
- */
-static Engine *
-find_row_set(const GroupingEngine *grouping, int *set)
-{
-	const CompositeEngine *composite = &grouping->composite;
-
-	for (int e = 0; e < composite->nengines; e++)
-	{
-		Engine *engine = composite->engines[e];
-		int n = 0;
-
-		while (engine->ops->distinct_values(engine, n) != NULL)
-			n++;
-		if (*set < n)
-			return engine;
-		*set -= n;
-	}
-	return NULL;
-}
-
-/* EngineOps.distinct_values: the row sets of all engines that get rows, one after another. */
-static Engine *
-grouping_distinct_values(Engine *base, int set)
-{
-	Engine *engine = find_row_set((GroupingEngine *) base, &set);
-
-	return engine ? engine->ops->distinct_values(engine, set) : NULL;
-}
-
-/* EngineOps.add_distinct_values. */
-static EngineStatus
-grouping_add_distinct_values(Engine *base, int set)
-{
-	GroupingEngine *grouping = (GroupingEngine *) base;
-	Engine *engine = find_row_set(grouping, &set);
-
-	return composite_status(&grouping->composite, engine,
-							engine->ops->add_distinct_values(engine, set));
-}
-
-/* EngineOps.end_distinct_values: the engines may merge parts now. */
-static void
-grouping_end_distinct_values(Engine *base)
-{
-	GroupingEngine *grouping = (GroupingEngine *) base;
-	CompositeEngine *composite = &grouping->composite;
-
-	for (int e = 0; e < composite->nengines; e++)
-		composite->engines[e]->ops->end_distinct_values(composite->engines[e]);
-	offer_parts(grouping);
-}
-
-/* Offers participants to exchange distinct values, if all engines that get rows do. */
-static void
-offer_distinct_values(GroupingEngine *grouping)
-{
-	CompositeEngine *composite = &grouping->composite;
-	int sets = ENGINE_MAX_VALUE_SETS;
-
-	for (int e = 0; e < composite->nengines; e++)
-		if (composite->engines[e]->ops->distinct_values == NULL)
-			return;
-	/* no row set has number ENGINE_MAX_VALUE_SETS */
-	if (find_row_set(grouping, &sets) != NULL)
-		return;
-	composite->ops.distinct_values = grouping_distinct_values;
-	composite->ops.add_distinct_values = grouping_add_distinct_values;
-	composite->ops.end_distinct_values = grouping_end_distinct_values;
-}
-
-/* Sets the callbacks for parallel plans. */
-static void
-set_parallel_callbacks(GroupingEngine *grouping)
-{
-	EngineOps *ops = &grouping->composite.ops;
-
-	ops->export_groups = grouping_export;
-	ops->import_groups = grouping_import;
-	ops->import_rows = grouping_import_rows;
-	ops->sections = grouping_sections;
-	offer_parts(grouping);
-	offer_distinct_values(grouping);
 }
 
 /* ---- a shared query ------------------------------------------------------------------- */
@@ -853,10 +573,10 @@ grouping_reset(Engine *base)
 	grouping->current = grouping->repeats = 0;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		close_child(&grouping->sets[s]);
+		grouping_close_child(&grouping->sets[s]);
 		grouping->sets[s].done = grouping->sets[s].absent = false;
 	}
-	offer_parts(grouping);
+	grouping_offer_parts(grouping);
 }
 
 /*
@@ -896,7 +616,7 @@ grouping_close(Engine *base)
 	GroupingEngine *grouping = (GroupingEngine *) base;
 
 	for (int s = 0; s < grouping->nsets; s++)
-		close_child(&grouping->sets[s]);
+		grouping_close_child(&grouping->sets[s]);
 	composite_close(base);
 }
 
@@ -963,13 +683,13 @@ grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *e
 		make_set_spec(grouping, set);
 		if (set->parent < 0)
 		{
-			open_set(grouping, ops, set, true);
+			grouping_open_set(grouping, ops, set, true);
 			composite_add_engine(composite, set->engine);
 			grouping->row_engine = set;
 		}
 	}
 	set_callbacks(grouping);
-	set_parallel_callbacks(grouping);
+	grouping_set_parallel_callbacks(grouping);
 	grouping->groups.keys = palloc0(sizeof(Datum *) * (spec->nkeys + 1));
 	grouping->groups.keynulls = palloc0(sizeof(bool *) * (spec->nkeys + 1));
 	grouping->combined.keys = palloc0(sizeof(Datum *) * (spec->nkeys + 1));
