@@ -37,8 +37,8 @@ SELECT calls_of('SELECT gpu_count(noted(w)) FROM words') > 5000 AS many, calls_o
 SELECT calls_of('SELECT gpu_count(noted(a) || id::text) FROM words') <= 150 AS few;
 
 -- costly functions: once for each of many long values, which repeat rarely within a range of blocks; memory is bounded
-CREATE TABLE addresses AS SELECT 'https://' || CASE i % 4 WHEN 0 THEN 'www.' ELSE '' END || 'site' || i * 7919 % 500 || '.example/' || repeat('path/', 12) || i * 7919 % 20000 AS url, i % 1000 AS n
-    FROM generate_series(1, 60000) i;
+CREATE TABLE addresses AS SELECT 'https://' || CASE i % 4 WHEN 0 THEN 'www.' ELSE '' END || 'site' || i * 7919 % 500 || '.example/' || repeat('path/', 12) || i * 7919 % 10000 AS url, i % 1000 AS n
+    FROM generate_series(1, 30000) i;
 INSERT INTO addresses VALUES (NULL, 0), ('', 0), (repeat('https://long.example/', 300), 0), ('http://', 0);
 VACUUM ANALYZE addresses;
 SET work_mem = '64MB';
