@@ -382,12 +382,14 @@ read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *s
 			i = Min(row, rows.n);
 		if (i == rows.n)
 			break;
-		if (rows.list && rows.list[i] != row)
-			continue;
-		if (datums)
-			datums[i] = exception_datum(chunk, &exceptions[k]);
-		else
+		/* a list may have a row several times */
+		for (; i < rows.n && (rows.list ? rows.list[i] : (uint32) i) == row; i++)
 		{
+			if (datums)
+			{
+				datums[i] = exception_datum(chunk, &exceptions[k]);
+				continue;
+			}
 			if (all_values)
 				memset(state, VEC_VALUE, rows.n);
 			all_values = false;

@@ -729,3 +729,21 @@ expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
 				vec->state[i] = vec->state[sel[i]];
 	}
 }
+
+void
+expr_expand(ExprSet *set, int stage, const uint16 *sel, int n)
+{
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	{
+		if (vec->constant || vec->stage > stage || vec->last_stage <= stage)
+			continue;
+#define EXPAND(type) \
+	for (int i = n - 1; i >= 0; i--) \
+	((type *) vec->values)[i] = ((type *) vec->values)[sel[i]]
+		BY_WIDTH(vec->type, EXPAND);
+#undef EXPAND
+		if (!vec->all_values)
+			for (int i = n - 1; i >= 0; i--)
+				vec->state[i] = vec->state[sel[i]];
+	}
+}

@@ -193,6 +193,7 @@ add_page(HeapBuilder *builder, uint32 first_row)
 	HeapRows *rows = &builder->rows;
 
 	rows->n = page->ntuples;
+	rows->repeated = false;
 	for (int i = 0; i < rows->n; i++)
 		rows->tuple[i] = i;
 	memcpy(rows->data, page->data, rows->n * sizeof(uint16));

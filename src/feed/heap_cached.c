@@ -622,7 +622,7 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	int n = rows->n;
-	bool dense = rows->tuple[n - 1] - rows->tuple[0] == n - 1;
+	bool dense = heap_rows_are_dense(rows);
 
 	for (int v = 0; v < columns->nvecs; v++)
 	{

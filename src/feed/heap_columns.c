@@ -523,6 +523,21 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
 	rows->n = n;
 }
 
+void
+heap_rows_expand(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
+{
+	for (int i = n - 1; i >= 0; i--)
+	{
+		rows->tuple[i] = rows->tuple[sel[i]];
+		rows->data[i] = rows->data[sel[i]];
+	}
+	if (decoder->reached > 0)
+		for (int i = n - 1; i >= 0; i--)
+			decoder->position[i] = decoder->position[sel[i]];
+	rows->n = n;
+	rows->repeated = true;
+}
+
 /* ---- values ------------------------------------------------------------------ */
 
 /*

@@ -19,6 +19,7 @@
 typedef struct HeapRows
 {
 	int n;
+	bool repeated; /* a tuple may be several rows, which follow each other */
 	uint16 tuple[EXPR_ROWS]; /* index into the page's tuples */
 	uint16 data[EXPR_ROWS];  /* offset of the first attribute from the page's start */
 } HeapRows;
@@ -96,6 +97,19 @@ extern void heap_fill_datums(Vec *vec, int n, const Datum *values, const bool *n
  * last, and the decoder's positions are kept for them.
  */
 extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
+
+/*
+ * Repeats rows: row i becomes row sel[i], which is <= i.  sel ascends, and may have an index several
+ * times.
+ */
+extern void heap_rows_expand(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
+
+/* Returns whether the rows are consecutive tuples, of which there are some. */
+static inline bool
+heap_rows_are_dense(const HeapRows *rows)
+{
+	return !rows->repeated && rows->tuple[rows->n - 1] - rows->tuple[0] == rows->n - 1;
+}
 
 /*
  * Sets element i of a vector of n decimals to the numeric at ptr, or to 0 if that is NULL.  The

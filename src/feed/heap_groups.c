@@ -331,6 +331,7 @@ heap_groups_add(HeapFeed *feed, HeapTable *table, int room)
 		return;
 	}
 	rows->n = n;
+	rows->repeated = false;
 	for (int i = 0; i < n; i++)
 		rows->tuple[i] = first + i;
 	for (int s = 0; s < table->nstages && rows->n > 0; s++)

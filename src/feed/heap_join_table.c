@@ -31,6 +31,7 @@ struct HeapTableJoins
 	List *targets;  /* target list of the table's scan */
 	Probe *probes;  /* [join] */
 	int *probed;    /* [stage] join whose lookup the stage probes, or -1 */
+	int *settled;   /* [stage] join that the stage settles, or -1 */
 	Vec ***columns; /* [stage] columns of lookups that it is the first to read, up to a NULL */
 	TupleTableSlot *slot; /* a joined row, for core's evaluator */
 };
@@ -120,8 +121,9 @@ heap_joins_add_quals(HeapFeed *feed, HeapTable *table, List *targets)
 	own->njoins = joins->n;
 	own->probes = palloc0(sizeof(Probe) * joins->n);
 	own->probed = palloc(sizeof(int) * table->nstages);
+	own->settled = palloc(sizeof(int) * table->nstages);
 	for (int s = 0; s < table->nstages; s++)
-		own->probed[s] = -1;
+		own->probed[s] = own->settled[s] = -1;
 	own->slot = MakeSingleTupleTableSlot(table->set->desc, &TTSOpsVirtual);
 	for (int j = 0; j < joins->n; j++)
 	{
@@ -136,6 +138,8 @@ heap_joins_add_quals(HeapFeed *feed, HeapTable *table, List *targets)
 		foreach (lc, join->keys)
 			probe->keys[k++] = expr_add_root(table->set, resolve(feed, table, lfirst(lc)), stage);
 		stage++;
+		if (join->settles)
+			own->settled[stage] = j;
 		foreach (lc, join->quals)
 		{
 			table->quals[stage] =
@@ -210,11 +214,20 @@ fill_column(const HeapJoins *joins, const HeapTableJoins *own, Vec *vec, int n)
 {
 	const HeapJoinColumn *entry = &joins->columns[vec->attno - own->natts - 1];
 	const HeapJoin *join = &joins->joins[entry->join];
-	const LookupColumn *column = &join->lookup.columns[entry->column];
-	bool all = column->nulls == NULL && join->type != JOIN_LEFT && join->type != JOIN_ANTI;
+	const LookupColumn *column;
+	bool all;
 	Datum values[EXPR_ROWS];
 	bool nulls[EXPR_ROWS];
 
+	if (entry->column < 0)
+	{
+		for (int i = 0; i < n; i++)
+			values[i] = BoolGetDatum(join->rows[i] != LOOKUP_NONE);
+		heap_fill_datums(vec, n, values, NULL);
+		return;
+	}
+	column = &join->lookup.columns[entry->column];
+	all = column->nulls == NULL && join->type != JOIN_LEFT && join->type != JOIN_ANTI;
 	for (int i = 0; i < n; i++)
 	{
 		uint32 row = join->rows[i];
@@ -225,12 +238,6 @@ fill_column(const HeapJoins *joins, const HeapTableJoins *own, Vec *vec, int n)
 			values[i] = column->values[column->byval ? row : column->codes[row]];
 	}
 	heap_fill_datums(vec, n, values, all ? NULL : nulls);
-}
-
-void
-heap_joins_begin_step(HeapFeed *feed)
-{
-	feed->joins->nprobed = 0;
 }
 
 void
@@ -258,10 +265,17 @@ heap_joins_load_row(HeapFeed *feed, HeapTable *table, TupleTableSlot *from, int 
 	{
 		const HeapJoinColumn *entry = &joins->columns[c];
 		const HeapJoin *join = &joins->joins[entry->join];
-		const LookupColumn *column = &join->lookup.columns[entry->column];
+		const LookupColumn *column = &join->lookup.columns[Max(entry->column, 0)];
 		uint32 at = entry->join < joins->nprobed ? join->rows[row] : LOOKUP_NONE;
-		bool isnull = at == LOOKUP_NONE || (column->nulls && column->nulls[at]);
+		bool isnull;
 
+		if (entry->column < 0)
+		{
+			slot->tts_isnull[own->natts + c] = false;
+			slot->tts_values[own->natts + c] = BoolGetDatum(at != LOOKUP_NONE);
+			continue;
+		}
+		isnull = at == LOOKUP_NONE || (column->nulls && column->nulls[at]);
 		slot->tts_isnull[own->natts + c] = isnull;
 		slot->tts_values[own->natts + c] =
 			isnull ? (Datum) 0 : column->values[column->byval ? at : column->codes[at]];
@@ -421,9 +435,9 @@ heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 		MemoryContextSwitchTo(old);
 	}
 	feed->joins->nprobed = j + 1;
-	join->probed += n;
-	join->found += kept;
-	if (join->type == JOIN_LEFT)
+	join->step.probed = n;
+	join->step.found = kept;
+	if (join->type == JOIN_LEFT || (join->settles && join->type == JOIN_ANTI))
 		kept = n; /* sel is not needed */
 	else if (join->type == JOIN_ANTI)
 	{
@@ -437,19 +451,47 @@ heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 	return kept;
 }
 
+int
+heap_joins_expand_stage(HeapFeed *feed, const HeapTable *table, int stage, uint16 *sel)
+{
+	int j = table->joins->probed[stage];
+	int n = heap_joins_find_matches(feed, j, sel);
+
+	if (n >= 0)
+		heap_joins_expand(feed, j, sel, n);
+	return n;
+}
+
+bool
+heap_joins_stage_settles(const HeapFeed *feed, const HeapTable *table, int stage)
+{
+	return feed->joins && table->joins->settled[stage] >= 0;
+}
+
+int
+heap_joins_settle_stage(HeapFeed *feed, const HeapTable *table, int stage, uint16 *sel, int npassed)
+{
+	int j = table->joins->settled[stage];
+	HeapJoin *join = &feed->joins->joins[j];
+
+	for (int i = 0; i < feed->rows.n; i++)
+		join->step.removed += join->rows[i] != LOOKUP_NONE;
+	join->step.removed -= npassed;
+	return heap_joins_settle(feed, j, sel, npassed);
+}
+
 /* Counts rows that a condition of a join has removed. */
 static void
 count_removed(HeapJoin *join, const HeapTableJoins *own, int stage, int removed)
 {
-	const HashJoin *plan = (const HashJoin *) join->node->js.ps.plan;
 	int condition = 0; /* number of the condition, from 1 */
 
 	while (own->probed[stage - condition] < 0)
 		condition++;
-	if (condition > list_length(plan->join.joinqual))
-		InstrCountFiltered2(join->node, removed);
-	else if (condition > 0)
-		InstrCountFiltered1(join->node, removed);
+	if (condition > join->nconditions)
+		join->step.filtered += removed;
+	else if (condition > 0 && own->settled[stage] < 0)
+		join->step.removed += removed;
 }
 
 void
@@ -461,7 +503,33 @@ heap_joins_count_rows(HeapFeed *feed, const HeapTable *table, int stage, int rem
 	if (j >= 0 && removed > 0)
 		count_removed(&joins->joins[j], table->joins, stage, removed);
 	if (j >= 0 && j < joins->n - 1 && table->joins->probed[stage + 1] == j + 1)
-		heap_joins_count(&joins->joins[j].node->js.ps, feed->rows.n);
+		joins->joins[j].step.returned = feed->rows.n;
+}
+
+int
+heap_joins_count_step(HeapFeed *feed, const HeapTable *table, int n)
+{
+	HeapJoins *joins = feed->joins;
+	int nscanned = table->nscanned;
+	int left = 0; /* rows that belong to the next step */
+
+	for (int j = joins->n - 1; j >= 0; j--)
+	{
+		HeapJoin *join = &joins->joins[j];
+		HeapJoinCounts *step = &join->step;
+
+		step->returned = Max(step->returned - left, 0);
+		if (joins->cut)
+			left += join->left;
+		step->probed = Max(step->probed - left, 0);
+		join->probed += step->probed;
+		join->found += Min(step->found, step->probed);
+		InstrCountFiltered1(join->node, step->removed);
+		InstrCountFiltered2(join->node, step->filtered);
+		if (j < joins->n - 1)
+			heap_joins_count(&join->node->js.ps, step->returned);
+	}
+	return Min(Max(nscanned - left, 0), n);
 }
 
 void
@@ -473,7 +541,7 @@ heap_joins_keep(HeapFeed *feed, const uint16 *sel, int n)
 	{
 		uint32 *rows = joins->joins[j].rows;
 
-		if (joins->joins[j].lookup.ncolumns > 0)
+		if (heap_join_keeps_rows(&joins->joins[j]))
 			for (int i = 0; i < n; i++)
 				rows[i] = rows[sel[i]];
 	}

@@ -98,19 +98,16 @@ join_unsupported_reason(const HashJoinState *node)
 	switch (plan->join.jointype)
 	{
 		case JOIN_INNER:
-			if (!plan->join.inner_unique)
-				return "a row may have several partners in the join";
-			break;
 		case JOIN_LEFT:
-			if (!plan->join.inner_unique)
-				return "a row may have several partners in the join";
-			if (plan->join.joinqual != NIL)
-				return "an outer join has a condition that is not an equality";
 			break;
 		case JOIN_SEMI:
 		case JOIN_ANTI:
-			if (plan->join.joinqual != NIL)
-				return "a semi or anti join has a condition that is not an equality";
+			/* core evaluates it until one match passes */
+			if (plan->join.joinqual != NIL &&
+				(!expr_cannot_fail((Node *) plan->join.joinqual,
+								   node->js.ps.state->es_param_list_info) ||
+				 expr_calls_users_function((Node *) plan->join.joinqual)))
+				return "a condition of a semi or anti join may raise an error";
 			break;
 		default:
 			return "the join is a right or full join";
@@ -148,20 +145,37 @@ typedef struct MergeContext
 {
 	HeapJoins *joins;
 	int join; /* the join whose expression is merged */
+	bool on;  /* the expression is the ON clause of a join that settles */
 } MergeContext;
 
-/* Returns the number of a column of a lookup, which is added if it is new. */
-static int
-add_column(HeapJoins *joins, int join, const Var *var)
+/* Returns a new entry of HeapJoins.columns. */
+static HeapJoinColumn *
+add_entry(HeapJoins *joins, int join, int column, bool on)
 {
-	Lookup *lookup = &joins->joins[join].lookup;
-	LookupColumn *column;
 	HeapJoinColumn *entry;
 
-	for (int c = 0; c < joins->ncolumns; c++)
-		if (joins->columns[c].join == join &&
-			lookup->columns[joins->columns[c].column].resno == var->varattno)
-			return c + 1;
+	joins->columns = joins->columns ?
+		repalloc(joins->columns, sizeof(HeapJoinColumn) * (joins->ncolumns + 1)) :
+		palloc(sizeof(HeapJoinColumn));
+	entry = &joins->columns[joins->ncolumns++];
+	entry->join = join;
+	entry->column = column;
+	entry->on = on;
+	entry->typid = BOOLOID;
+	entry->typmod = -1;
+	entry->collation = InvalidOid;
+	return entry;
+}
+
+/* Returns the index of a column of the inner plan in a lookup; it is added if it is new. */
+static int
+add_lookup_column(Lookup *lookup, const Var *var)
+{
+	LookupColumn *column;
+
+	for (int c = 0; c < lookup->ncolumns; c++)
+		if (lookup->columns[c].resno == var->varattno)
+			return c;
 	lookup->columns = lookup->columns ?
 		repalloc(lookup->columns, sizeof(LookupColumn) * (lookup->ncolumns + 1)) :
 		palloc(sizeof(LookupColumn));
@@ -169,16 +183,28 @@ add_column(HeapJoins *joins, int join, const Var *var)
 	memset(column, 0, sizeof(LookupColumn));
 	column->resno = var->varattno;
 	get_typlenbyval(var->vartype, &column->typlen, &column->byval);
-	joins->columns = joins->columns ?
-		repalloc(joins->columns, sizeof(HeapJoinColumn) * (joins->ncolumns + 1)) :
-		palloc(sizeof(HeapJoinColumn));
-	entry = &joins->columns[joins->ncolumns];
-	entry->join = join;
-	entry->column = lookup->ncolumns++;
+	return lookup->ncolumns++;
+}
+
+/*
+ * Returns the number of a column of a lookup, which is added if it is new.  Columns of an ON clause
+ * have numbers of their own: for later stages they are NULL where no match has passed.
+ */
+static int
+add_column(HeapJoins *joins, int join, const Var *var, bool on)
+{
+	int column = add_lookup_column(&joins->joins[join].lookup, var);
+	HeapJoinColumn *entry;
+
+	for (int c = 0; c < joins->ncolumns; c++)
+		if (joins->columns[c].join == join && joins->columns[c].column == column &&
+			joins->columns[c].on == on)
+			return c + 1;
+	entry = add_entry(joins, join, column, on);
 	entry->typid = var->vartype;
 	entry->typmod = var->vartypmod;
 	entry->collation = var->varcollid;
-	return ++joins->ncolumns;
+	return joins->ncolumns;
 }
 
 /*
@@ -198,8 +224,8 @@ merge_expr(Node *node, void *arg)
 
 		if (var->varno == INNER_VAR)
 			return (Node *) makeVar(context->joins->varno,
-									add_column(context->joins, context->join, var), var->vartype,
-									var->vartypmod, var->varcollid, 0);
+									add_column(context->joins, context->join, var, context->on),
+									var->vartype, var->vartypmod, var->varcollid, 0);
 		if (context->join > 0)
 			return copyObject((Node *) list_nth_node(
 								  TargetEntry, context->joins->joins[context->join - 1].targets,
@@ -310,6 +336,29 @@ init_lookup(HeapJoins *joins, int j)
 				 lfirst(clause));
 }
 
+/* Sets the conditions of a join. */
+static void
+init_quals(HeapJoins *joins, int j, const HashJoin *plan)
+{
+	HeapJoin *join = &joins->joins[j];
+	List *on = plan->join.joinqual;
+	MergeContext context = {joins, j};
+
+	join->settles = join->type != JOIN_INNER && on != NIL;
+	context.on = join->settles;
+	on = (List *) merge_expr((Node *) on, &context);
+	if (join->settles)
+	{
+		/* core evaluates it only for matches */
+		add_entry(joins, j, -1, true);
+		on = lcons(makeVar(joins->varno, joins->ncolumns, BOOLOID, -1, InvalidOid, 0), on);
+		on = list_make1(make_andclause(on));
+	}
+	join->nconditions = list_length(on);
+	context.on = false;
+	join->quals = list_concat(on, (List *) merge_expr((Node *) plan->join.plan.qual, &context));
+}
+
 HeapJoins *
 heap_joins_create(PlanState *child)
 {
@@ -340,12 +389,11 @@ heap_joins_create(PlanState *child)
 		join->executed = true;
 		join->targets = (List *) merge_expr((Node *) plan->join.plan.targetlist, &context);
 		join->keys = (List *) merge_expr((Node *) plan->hashkeys, &context);
-		join->quals = list_concat((List *) merge_expr((Node *) plan->join.joinqual, &context),
-								  (List *) merge_expr((Node *) plan->join.plan.qual, &context));
+		init_quals(joins, j, plan);
 		init_lookup(joins, j);
 	}
 	for (j = 0; j < joins->n; j++)
-		joins->joins[j].lookup.exists_only = joins->joins[j].lookup.ncolumns == 0 &&
+		joins->joins[j].lookup.exists_only = !joins->joins[j].settles &&
 			(joins->joins[j].type == JOIN_SEMI || joins->joins[j].type == JOIN_ANTI);
 	return joins;
 }
@@ -517,6 +565,12 @@ heap_joins_begin(HeapJoins *joins, const Feed *feed)
 			(join->type == JOIN_INNER || join->type == JOIN_SEMI))
 			return HEAP_JOINS_EMPTY;
 	}
+	if (!heap_joins_can_be_cut(joins))
+	{
+		give_up(joins);
+		return HEAP_JOINS_EXECUTE;
+	}
+	heap_joins_reset_cut(joins);
 	if (joins->scan->chgParam != NULL)
 		ExecReScan(joins->scan);
 	return HEAP_JOINS_READY;
@@ -564,8 +618,9 @@ heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es)
 		if (es->analyze && join && join->built)
 			appendStringInfo(
 				&buf,
-				", %s of %u rows, " UINT64_FORMAT " kB, found " UINT64_FORMAT " of " UINT64_FORMAT,
+				", %s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT " of " UINT64_FORMAT,
 				lookup_form_name(join->lookup.form), join->lookup.nrows,
+				join->lookup.next ? " with equal keys" : "",
 				(uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
 		lines = lcons(buf.data, lines);
 		j++;

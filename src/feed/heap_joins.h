@@ -96,8 +96,6 @@ extern void heap_joins_end_table(struct HeapFeed *feed, struct HeapTable *table)
 /* Adds the columns of the table that the keys of probes read to *attnos. */
 extern void heap_joins_add_attnos(const struct HeapTable *table, Bitmapset **attnos);
 
-/* Begins a step: no lookup has been probed for the rows at hand. */
-extern void heap_joins_begin_step(struct HeapFeed *feed);
 /* Fills the columns of lookups that a stage is the first to read. */
 extern void heap_joins_fill(struct HeapFeed *feed, struct HeapTable *table, int stage);
 /*
@@ -105,6 +103,15 @@ extern void heap_joins_fill(struct HeapFeed *feed, struct HeapTable *table, int 
  * the rows that remain and returns their number.
  */
 extern int heap_joins_probe(struct HeapFeed *feed, struct HeapTable *table, int stage, uint16 *sel);
+/* Returns whether a stage evaluates the condition of a join that settles. */
+extern bool heap_joins_stage_settles(const struct HeapFeed *feed, const struct HeapTable *table,
+									 int stage);
+/*
+ * Settles the join of such a stage.  sel: the indexes of the npassed rows that pass its condition.
+ * Sets sel to the indexes of the rows that remain and returns their number.
+ */
+extern int heap_joins_settle_stage(struct HeapFeed *feed, const struct HeapTable *table, int stage,
+								   uint16 *sel, int npassed);
 /*
  * Counts the rows that a stage has removed, if it is a condition of a join, for EXPLAIN ANALYZE.
  * If the stage is the last one of a join below the topmost one, the rows that the join has returned
@@ -114,6 +121,12 @@ extern void heap_joins_count_rows(struct HeapFeed *feed, const struct HeapTable 
 								  int removed);
 /* Keeps what has been found for the rows with the indexes sel[0 .. n - 1]. */
 extern void heap_joins_keep(struct HeapFeed *feed, const uint16 *sel, int n);
+/*
+ * Repeats rows after the probe of a stage if they have several matches.  Sets sel to the index of
+ * the row that each row was, and returns their number, or -1 if no row has several matches.
+ */
+extern int heap_joins_expand_stage(struct HeapFeed *feed, const struct HeapTable *table, int stage,
+								   uint16 *sel);
 /*
  * Makes the joined row the scan tuple of core's evaluator: columns of lookups, and the table's
  * columns that `from` has.  Before the first probe the scan tuple remains as it is.
@@ -128,7 +141,38 @@ extern bool heap_joins_is_column(const struct HeapTable *table, const Vec *vec);
  */
 extern bool heap_joins_store_codes(struct HeapFeed *feed, int c, const Vec *vec, int at, int n);
 
+/*
+ * Adds what the step has counted to the counters of EXPLAIN ANALYZE.  n: tuples that the step has
+ * completed.  Returns the number of rows that have passed the conditions of the scan.
+ */
+extern int heap_joins_count_step(struct HeapFeed *feed, const struct HeapTable *table, int n);
 /* Counts rows that a node has returned, for EXPLAIN ANALYZE. */
 extern void heap_joins_count(PlanState *node, int rows);
+
+/* ---- heap_join_many.c -------------------------------------------------------------- */
+
+/* Returns whether steps can be cut whatever the chains of the lookups, which are built. */
+extern bool heap_joins_can_be_cut(const HeapJoins *joins);
+/* Begins a scan: no step has been cut. */
+extern void heap_joins_reset_cut(HeapJoins *joins);
+/* Returns for how many tuples there is likely to be room in a step. */
+extern int heap_joins_step_tuples(const struct HeapFeed *feed);
+/*
+ * Begins a step, or begins it again: no lookup has been probed for the rows at hand.  room: rows for
+ * which the batch has room
+ */
+extern void heap_joins_begin_step(struct HeapFeed *feed, int room);
+/* Returns how many of the n tuples of a step it has completed. */
+extern int heap_joins_cut_tuples(const struct HeapFeed *feed, int n);
+/* Cuts the step after row i at hand. */
+extern void heap_joins_cut_after(struct HeapFeed *feed, int i);
+/* Ends a step that has completed n tuples. */
+extern void heap_joins_end_step(struct HeapFeed *feed, int n);
+/* Finds all matches of the rows at hand, see heap_joins_expand_stage(). */
+extern int heap_joins_find_matches(struct HeapFeed *feed, int j, uint16 *sel);
+/* Repeats what joins below join j have found for the rows at hand. */
+extern void heap_joins_expand(struct HeapFeed *feed, int j, const uint16 *sel, int n);
+/* Settles join j, see heap_joins_settle_stage(). */
+extern int heap_joins_settle(struct HeapFeed *feed, int j, uint16 *sel, int npassed);
 
 #endif /* GPUAGG_FEED_HEAP_JOINS_H */

@@ -7,6 +7,16 @@
 
 #include "feed/heap_joins.h"
 
+/* What EXPLAIN ANALYZE counts of a join. */
+typedef struct HeapJoinCounts
+{
+	int probed;
+	int found;
+	int returned;  /* not of the topmost join */
+	int removed;   /* by conditions of the ON clause, */
+	int filtered;  /* and of the WHERE clause */
+} HeapJoinCounts;
+
 /* One join. */
 typedef struct HeapJoin
 {
@@ -25,16 +35,31 @@ typedef struct HeapJoin
 	List *keys;
 	List *quals; /* conditions beyond the keys, in core's order */
 
-	uint32 rows[EXPR_ROWS]; /* rows of the lookup that the rows at hand have found */
-	uint64 probed;          /* rows that were looked up, */
-	uint64 found;           /* and how many of them have found a row of the lookup */
+	/*
+	 * A condition of the ON clause of an outer, semi or anti join says which matches count; it is the
+	 * first of `quals`.  See heap_join_many.c.
+	 */
+	bool settles;
+	int nconditions; /* how many of `quals` are conditions of the ON clause */
+
+	uint32 rows[EXPR_ROWS];   /* rows of the lookup that the rows at hand have found */
+	uint16 source[EXPR_ROWS]; /* after expansion: [row at hand] the row that was repeated */
+	bool continued;           /* the first of these rows has matches in an earlier step, */
+	bool open;                /* and the last one in a later step */
+	uint32 resume_row;        /* the row of the lookup with which this step goes on */
+	uint32 cut_row;           /* and the next one */
+	HeapJoinCounts step;      /* of the step at hand */
+	int left;                 /* rows below this join that a cut here has left to the next step */
+	uint64 probed;            /* rows that were looked up, */
+	uint64 found;             /* and how many of them have found a row of the lookup */
 } HeapJoin;
 
 /* A column of a lookup. */
 typedef struct HeapJoinColumn
 {
 	int join;
-	int column; /* index into Lookup.columns */
+	int column; /* index into Lookup.columns; -1: whether a row of the lookup was found */
+	bool on;    /* as the ON clause of a join that settles reads it, for each match */
 	Oid typid;
 	int32 typmod;
 	Oid collation;
@@ -49,6 +74,23 @@ struct HeapJoins
 	int ncolumns;
 	HeapJoinColumn *columns;
 	int nprobed; /* number of joins whose `rows` are valid */
+
+	/* see heap_join_many.c */
+	int tuples_per_step; /* tuples whose matches are likely to fit into a step */
+	int room;            /* rows that fit into the step at hand */
+	bool cut;            /* the step ends before its last row, at cut_tuple and HeapJoin.cut_row */
+	int cut_tuple;
+	bool cut_matched; /* a match before the cut has passed the condition of a join that settles */
+	bool resumes;     /* the step goes on at a cut */
+	int resume_tuple;
+	bool matched;
 };
+
+/* Returns whether the rows that a join has found are needed after its probe. */
+static inline bool
+heap_join_keeps_rows(const HeapJoin *join)
+{
+	return join->lookup.ncolumns > 0 || join->lookup.next != NULL || join->settles;
+}
 
 #endif /* GPUAGG_FEED_HEAP_JOINS_INTERNAL_H */

@@ -173,9 +173,16 @@ read_codes(const CacheChunk *chunk, const HeapFeed *feed, uint32 *codes)
 	uint32 from = feed->page.first_row + rows->tuple[0];
 	int n = rows->tuple[rows->n - 1] - rows->tuple[0] + 1;
 
-	chunk_codes(chunk, from, n, codes);
-	for (int i = 0; n > rows->n && i < rows->n; i++)
-		codes[i] = codes[rows->tuple[i] - rows->tuple[0]];
+	if (heap_rows_are_dense(rows))
+		chunk_codes(chunk, from, n, codes);
+	else
+	{
+		uint32 range[EXPR_ROWS];
+
+		chunk_codes(chunk, from, n, range);
+		for (int i = 0; i < rows->n; i++)
+			codes[i] = range[rows->tuple[i] - rows->tuple[0]];
+	}
 	if (validity == NULL)
 		return;
 	for (int i = 0; i < rows->n; i++)

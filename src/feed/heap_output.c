@@ -71,7 +71,7 @@ store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk 
 		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
 	output->dictionary = dictionary;
 	output->ncodes = chunk->nentries;
-	if (rows == NULL || rows[n - 1] - rows[0] == n - 1)
+	if (rows == NULL || (!feed->rows.repeated && rows[n - 1] - rows[0] == n - 1))
 		chunk_codes(chunk, from + (rows ? rows[0] : 0), n, output->codes + at);
 	else
 	{

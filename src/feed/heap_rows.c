@@ -66,14 +66,25 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 		expr_run(table->set, q, rows->n);
 		n = table->quals[q] ? heap_select_rows(feed, table, q, sel) :
 							  heap_joins_probe(feed, table, q, sel);
+		if (heap_joins_stage_settles(feed, table, q))
+			n = heap_joins_settle_stage(feed, table, q, sel, n);
 	}
-	if (n == rows->n)
+	if (n < rows->n)
+	{
+		heap_rows_keep(table->decoder, rows, sel, n);
+		if (table->joins)
+			heap_joins_keep(feed, sel, n);
+		if (n > 0)
+			expr_compact(table->set, q, sel, n);
+	}
+	if (table->quals[q] != NULL || n == 0)
 		return;
-	heap_rows_keep(table->decoder, rows, sel, n);
-	if (table->joins)
-		heap_joins_keep(feed, sel, n);
-	if (n > 0)
-		expr_compact(table->set, q, sel, n);
+	n = heap_joins_expand_stage(feed, table, q, sel);
+	if (n >= 0)
+	{
+		heap_rows_expand(table->decoder, rows, sel, n);
+		expr_expand(table->set, q, sel, n);
+	}
 }
 
 void
@@ -99,11 +110,11 @@ qual_is_implied(const HeapFeed *feed, const HeapTable *table, int q)
 }
 
 /*
- * Runs all stages for feed->rows, which shrink to those that pass the quals.  Returns how many rows
- * failed conditions of the index.
+ * Runs all stages for feed->rows, which shrink to those that pass the quals, and grow by joins.
+ * room: rows for which the batch has room.  Returns how many rows failed conditions of the index.
  */
 static int
-run_stages(HeapFeed *feed, HeapTable *table)
+run_stages(HeapFeed *feed, HeapTable *table, int room)
 {
 	HeapRows *rows = &feed->rows;
 	HeapPage *page = &feed->page;
@@ -112,7 +123,7 @@ run_stages(HeapFeed *feed, HeapTable *table)
 	table->decoder->reached = 0;
 	table->nscanned = 0;
 	if (table->joins)
-		heap_joins_begin_step(feed);
+		heap_joins_begin_step(feed, room);
 	table->by_memos = page->cached && table->has_memos && heap_memo_prepare(table);
 	for (int s = 0; s < table->nstages - table->by_memos && rows->n > 0; s++)
 	{
@@ -158,20 +169,59 @@ heap_add_step(HeapFeed *feed, HeapTable *table, int n, int *added)
 	if (*added < rows->n)
 	{
 		/* Long values have filled the batch: take fewer rows from now on. */
-		n = rows->tuple[*added - 1] + 1 - feed->next_tuple;
-		feed->rows_per_step = n;
+		if (table->joins)
+			heap_joins_cut_after(feed, *added - 1);
+		else
+			n = rows->tuple[*added - 1] + 1 - feed->next_tuple;
+		feed->rows_per_step = Max(rows->tuple[*added - 1] + 1 - feed->next_tuple, *added);
 	}
 	else if (!heap_batch_is_full(feed))
 		feed->rows_per_step = Min(feed->rows_per_step * 2, EXPR_ROWS);
+	if (table->joins)
+	{
+		n = heap_joins_cut_tuples(feed, n);
+		heap_joins_end_step(feed, n);
+	}
 	feed->next_tuple += n;
 	feed->batch.nrows += *added;
+	return n;
+}
+
+/* Makes n tuples of the page, from the first one that is not in a batch yet, the rows at hand. */
+static void
+take_tuples(HeapFeed *feed, int n)
+{
+	HeapRows *rows = &feed->rows;
+
+	rows->n = n;
+	rows->repeated = false;
+	for (int i = 0; i < n; i++)
+		rows->tuple[i] = feed->next_tuple + i;
+	if (!feed->page.cached)
+		memcpy(rows->data, feed->page.data + feed->next_tuple, n * sizeof(uint16));
+}
+
+/*
+ * Runs a step of n tuples again if it was cut and someone counts its rows, for those tuples that it
+ * completes, or for the first one.  Returns the number of tuples.
+ */
+static int
+recount(HeapFeed *feed, HeapTable *table, int n, int room, int *rechecked)
+{
+	int complete = heap_joins_cut_tuples(feed, n);
+
+	if (feed->child->instrument == NULL || complete >= n || n == 1)
+		return n;
+	n = Max(complete, 1);
+	MemoryContextReset(table->set->page_cxt);
+	take_tuples(feed, n);
+	*rechecked = run_stages(feed, table, room);
 	return n;
 }
 
 void
 heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 {
-	HeapRows *rows = &feed->rows;
 	HeapPage *page = &feed->page;
 	int first = feed->next_tuple;
 	int n = Min(Min(room, feed->rows_per_step), page->ntuples - first);
@@ -193,20 +243,20 @@ heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 			heap_direct_add(feed, table, room);
 		return;
 	}
-	rows->n = n;
-	for (int i = 0; i < n; i++)
-		rows->tuple[i] = first + i;
-	if (!page->cached)
-		memcpy(rows->data, page->data + first, n * sizeof(uint16));
-	rechecked = run_stages(feed, table);
+	if (table->joins)
+		n = Min(n, heap_joins_step_tuples(feed));
+	take_tuples(feed, n);
+	rechecked = run_stages(feed, table, room);
+	if (table->joins)
+		n = recount(feed, table, n, room, &rechecked);
 	n = heap_add_step(feed, table, n, &added);
 	/* Rows that stay at hand are counted again later, so some counts here are too high. */
 	if (table->joins)
 	{
 		/* below an Append, the caller counts the rows of the scan */
+		table->nscanned = added = heap_joins_count_step(feed, table, n);
 		heap_joins_count(feed->append ? &feed->append->ps : &table->scan->node->ps,
 						 table->nscanned);
-		added = Min(table->nscanned, n);
 	}
 	rechecked = Min(rechecked, n - added);
 	InstrCountFiltered1(table->scan->node, n - added - rechecked);

@@ -46,11 +46,12 @@ find_bounds(Lookup *lookup)
 	}
 }
 
-/* Fills the bitmap of keys; returns false if two rows have the same key. */
+/* Fills the bitmap of keys; returns whether all keys differ. */
 static bool
 fill_bits(Lookup *lookup, uint64 range)
 {
 	size_t bytes = (range / 64 + 1) * sizeof(uint64);
+	bool unique = true;
 
 	lookup->bits =
 		MemoryContextAllocExtended(lookup->cxt, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -59,16 +60,58 @@ fill_bits(Lookup *lookup, uint64 range)
 	{
 		uint64 at = (uint64) lookup->integers[row] - (uint64) lookup->least;
 
-		if ((lookup->bits[at / 64] >> (at % 64) & 1) != 0 && !lookup->exists_only)
-			return false;
+		unique &= (lookup->bits[at / 64] >> (at % 64) & 1) == 0;
 		lookup->bits[at / 64] |= UINT64CONST(1) << (at % 64);
 	}
+	return unique;
+}
+
+/* Frees the bitmap of keys. */
+static void
+drop_bits(Lookup *lookup, uint64 range)
+{
+	pfree(lookup->bits);
+	lookup->bits = NULL;
+	lookup->bytes -= (range / 64 + 1) * sizeof(uint64);
+}
+
+/* Makes room for chains; returns false if that exceeds the memory. */
+static bool
+allocate_chains(Lookup *lookup, size_t memory)
+{
+	size_t bytes = (size_t) lookup->nrows * sizeof(uint32);
+
+	if (lookup->bytes + bytes > memory)
+		return false;
+	lookup->next = MemoryContextAllocHuge(lookup->cxt, bytes);
+	memset(lookup->next, 0xff, bytes); /* LOOKUP_NONE */
+	lookup->bytes += bytes;
 	return true;
 }
 
-/* Fills the array of row numbers; returns false if two rows have the same key. */
+/*
+ * Makes a row the first one of a chain.  *first: the one before, or LOOKUP_NONE.  Returns false if
+ * that exceeds the memory.
+ */
+static inline bool
+push_row(Lookup *lookup, uint32 *first, uint32 row, size_t memory)
+{
+	if (*first != LOOKUP_NONE && !lookup->exists_only)
+	{
+		if (lookup->next == NULL && !allocate_chains(lookup, memory))
+			return false;
+		lookup->next[row] = *first;
+	}
+	*first = row;
+	return true;
+}
+
+/* The rows in the order in which they are pushed, so that they ascend in each chain. */
+#define LAST_TO_FIRST(lookup, i) ((lookup)->nrows - 1 - (uint32) (i))
+
+/* Fills the array of row numbers; returns false if that exceeds the memory. */
 static bool
-fill_array(Lookup *lookup, uint64 range)
+fill_array(Lookup *lookup, uint64 range, size_t memory)
 {
 	size_t bytes = (range + 1) * sizeof(uint32);
 
@@ -76,13 +119,13 @@ fill_array(Lookup *lookup, uint64 range)
 	lookup->array = MemoryContextAllocHuge(lookup->cxt, bytes);
 	memset(lookup->array, 0xff, bytes); /* LOOKUP_NONE */
 	lookup->bytes += bytes;
-	INTERRUPTIBLE_FOR (row, 0, lookup->nrows)
+	INTERRUPTIBLE_FOR (i, 0, lookup->nrows)
 	{
-		uint32 *entry = &lookup->array[(uint64) lookup->integers[row] - (uint64) lookup->least];
+		uint32 row = LAST_TO_FIRST(lookup, i);
+		uint64 at = (uint64) lookup->integers[row] - (uint64) lookup->least;
 
-		if (*entry != LOOKUP_NONE && !lookup->exists_only)
+		if (!push_row(lookup, &lookup->array[at], row, memory))
 			return false;
-		*entry = row;
 	}
 	return true;
 }
@@ -109,22 +152,21 @@ integer_slot(const Lookup *lookup, int64 key)
 	return hash_fold(lookup->seed, (uint64) key) & lookup->mask;
 }
 
-/* Fills the hash table of integers; returns false if two rows have the same key. */
+/* Fills the hash table of integers; returns false if that exceeds the memory. */
 static bool
-fill_integers(Lookup *lookup)
+fill_integers(Lookup *lookup, size_t memory)
 {
 	lookup->form = LOOKUP_INTEGERS;
 	lookup->seed = hash_seed_random();
-	INTERRUPTIBLE_FOR (row, 0, lookup->nrows)
+	INTERRUPTIBLE_FOR (i, 0, lookup->nrows)
 	{
+		uint32 row = LAST_TO_FIRST(lookup, i);
 		int64 key = lookup->integers[row];
 		uint64 slot = integer_slot(lookup, key);
 
 		while (lookup->slots[slot] != LOOKUP_NONE && lookup->integers[lookup->slots[slot]] != key)
 			slot = (slot + 1) & lookup->mask;
-		if (lookup->slots[slot] == LOOKUP_NONE)
-			lookup->slots[slot] = row;
-		else if (!lookup->exists_only)
+		if (!push_row(lookup, &lookup->slots[slot], row, memory))
 			return false;
 	}
 	return true;
@@ -178,42 +220,40 @@ keys_are_identical(const Lookup *lookup, uint32 a, uint32 b)
 }
 
 /*
- * Fills the hash table of values.  Returns false if two rows may have the same key.  They cannot be
- * compared with each other if the types of both sides of the operator differ.  Then equal hashes
- * count as equal keys.  Or, if only existence matters, identical keys are equal, and others not.
+ * Fills the hash table of values.  Rows cannot be compared with each other if the types of both
+ * sides of the operator differ.  Then identical keys are equal.  Keys with the same hash that are
+ * not identical could be equal to the same outer key, which leads to one of them only: that is
+ * enough if only existence matters.
  */
-static bool
-fill_values(Lookup *lookup, bool comparable)
+static LookupResult
+fill_values(Lookup *lookup, bool comparable, size_t memory)
 {
 	lookup->form = LOOKUP_VALUES;
-	for (uint32 row = 0; row < lookup->nrows; row++)
+	for (uint32 i = 0; i < lookup->nrows; i++)
 	{
+		uint32 row = LAST_TO_FIRST(lookup, i);
 		uint32 hash = lookup->hashes[row];
 		uint64 slot = value_slot(lookup, hash);
-		bool duplicate = false;
 
 		CHECK_FOR_INTERRUPTS();
-		while (lookup->slots[slot] != LOOKUP_NONE)
+		for (; lookup->slots[slot] != LOOKUP_NONE; slot = (slot + 1) & lookup->mask)
 		{
 			uint32 other = lookup->slots[slot];
 
-			if (lookup->hashes[other] == hash &&
-				(comparable ? values_are_equal(
-								  lookup, &lookup->values[(size_t) row * lookup->nkeys], other) :
-							  !lookup->exists_only || keys_are_identical(lookup, row, other)))
-			{
-				duplicate = true;
+			if (lookup->hashes[other] != hash)
+				continue;
+			if (comparable ? values_are_equal(
+								 lookup, &lookup->values[(size_t) row * lookup->nkeys], other) :
+							 keys_are_identical(lookup, row, other))
 				break;
-			}
-			slot = (slot + 1) & lookup->mask;
+			if (!comparable && !lookup->exists_only)
+				return LOOKUP_AMBIGUOUS;
 		}
 		ResetExprContext(lookup->econtext);
-		if (duplicate && !lookup->exists_only)
-			return false;
-		if (!duplicate)
-			lookup->slots[slot] = row;
+		if (!push_row(lookup, &lookup->slots[slot], row, memory))
+			return LOOKUP_TOO_LARGE;
 	}
-	return true;
+	return LOOKUP_BUILT;
 }
 
 /* Returns whether rows of the inner side can be compared with each other. */
@@ -247,7 +287,7 @@ static LookupResult
 fill_table(Lookup *lookup, size_t memory)
 {
 	uint64 range;
-	bool unique;
+	LookupResult result;
 
 	if (lookup->nrows == 0)
 	{
@@ -261,9 +301,9 @@ fill_table(Lookup *lookup, size_t memory)
 		if (!allocate_slots(lookup, memory))
 			return LOOKUP_TOO_LARGE;
 		old = MemoryContextSwitchTo(lookup->econtext->ecxt_per_tuple_memory);
-		unique = fill_values(lookup, rows_are_comparable(lookup));
+		result = fill_values(lookup, rows_are_comparable(lookup), memory);
 		MemoryContextSwitchTo(old);
-		return unique ? LOOKUP_BUILT : LOOKUP_DUPLICATE;
+		return result;
 	}
 	find_bounds(lookup);
 	range = (uint64) lookup->greatest - (uint64) lookup->least;
@@ -271,17 +311,18 @@ fill_table(Lookup *lookup, size_t memory)
 		lookup->bytes + range / 8 < memory)
 	{
 		lookup->form = LOOKUP_BITS;
-		return fill_bits(lookup, range) ? LOOKUP_BUILT : LOOKUP_DUPLICATE;
+		if (fill_bits(lookup, range) || lookup->exists_only)
+			return LOOKUP_BUILT;
+		drop_bits(lookup, range);
 	}
-	if (wants_filter(lookup, range) && lookup->bytes + range / 8 < memory &&
-		!fill_bits(lookup, range))
-		return LOOKUP_DUPLICATE;
+	if (wants_filter(lookup, range) && lookup->bytes + range / 8 < memory)
+		fill_bits(lookup, range);
 	if ((range < SMALL_RANGE || range / ARRAY_SPREAD < lookup->nrows) &&
 		lookup->bytes + (range + 1) * sizeof(uint32) < memory)
-		return fill_array(lookup, range) ? LOOKUP_BUILT : LOOKUP_DUPLICATE;
+		return fill_array(lookup, range, memory) ? LOOKUP_BUILT : LOOKUP_TOO_LARGE;
 	if (!allocate_slots(lookup, memory))
 		return LOOKUP_TOO_LARGE;
-	return fill_integers(lookup) ? LOOKUP_BUILT : LOOKUP_DUPLICATE;
+	return fill_integers(lookup, memory) ? LOOKUP_BUILT : LOOKUP_TOO_LARGE;
 }
 
 LookupResult
@@ -309,7 +350,7 @@ lookup_free(Lookup *lookup)
 	lookup->ninner = 0;
 	lookup->bytes = 0;
 	lookup->bits = NULL;
-	lookup->array = lookup->slots = lookup->hashes = NULL;
+	lookup->next = lookup->array = lookup->slots = lookup->hashes = NULL;
 	lookup->integers = NULL;
 	lookup->values = NULL;
 	for (int c = 0; c < lookup->ncolumns; c++)

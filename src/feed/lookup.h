@@ -3,13 +3,13 @@
  *	  A lookup: the rows of the inner side of a join, found by their key.
  *
  * The inner side's plan runs once.  Its rows are stored column by column, and a row is found by
- * the equality operators of the join.  Each key leads to at most one row.  A lookup that is only
- * for existence (semi and anti joins) may have several rows with equal keys, of which it keeps
- * one.
+ * the equality operators of the join.  A key leads to the first row that has it, and rows with equal
+ * keys are linked to a chain (`next`).  A lookup that is only for existence (semi and anti joins)
+ * finds one of them, and has no chains.
  *
  * An integer key is one integer, or two of at most 32 bits, which are the halves of an integer of
  * 64 bits.  Keys have one of four forms:
- *	  LOOKUP_BITS	integer keys, and no columns: a bitmap over the range of the keys
+ *	  LOOKUP_BITS	integer keys, no columns, no chains: a bitmap over the range of the keys
  *	  LOOKUP_ARRAY	integer keys in a dense range: an array of row numbers
  *	  LOOKUP_INTEGERS	integer keys: a hash table of integers
  *	  LOOKUP_VALUES	all other keys: a hash table, by the hash functions and the equality operators
@@ -82,7 +82,7 @@ typedef struct Lookup
 	Feed *feed;       /* reads the rows of the plan; NULL: the executor does */
 	ExprContext *econtext;
 	MemoryContext parent; /* the parent of cxt */
-	bool exists_only;     /* for existence only: there are no columns, and equal keys are allowed */
+	bool exists_only;     /* one row of each key is enough */
 	int nkeys;
 	LookupKey *keys;
 	int ncolumns;
@@ -98,6 +98,7 @@ typedef struct Lookup
 	int64 least;   /* integer keys: the least and the greatest */
 	int64 greatest;
 	uint64 *bits;    /* [key - least] the key exists; NULL: there is no bitmap */
+	uint32 *next;    /* [row] the next row with an equal key, or LOOKUP_NONE; NULL: keys differ */
 	uint32 *array;   /* LOOKUP_ARRAY: [key - least] row, or LOOKUP_NONE */
 	uint64 mask;     /* hash tables: number of slots - 1 */
 	HashSeed seed;   /* LOOKUP_INTEGERS */
@@ -112,7 +113,7 @@ typedef enum LookupResult
 {
 	LOOKUP_BUILT,
 	LOOKUP_TOO_LARGE, /* the rows exceed the memory */
-	LOOKUP_DUPLICATE  /* two rows have equal keys, and not only existence matters */
+	LOOKUP_AMBIGUOUS  /* keys may be equal, but rows of the inner side cannot be compared */
 } LookupResult;
 
 /*
@@ -133,13 +134,13 @@ typedef enum LookupKeyType
 } LookupKeyType;
 
 /*
- * Finds n integer keys: sets rows[i] to the row with key keys[i], or to LOOKUP_NONE.  If there are
- * no columns, the row may be any number but LOOKUP_NONE.  keys: an array of int32 or int64.  Sets
+ * Finds n integer keys: sets rows[i] to the first row with key keys[i], or to LOOKUP_NONE.  If there are
+ * no columns and no chains, the row may be any number but LOOKUP_NONE.  keys: an array of int32 or int64.  Sets
  * sel to the indexes of the keys that have been found, and returns their number.
  */
 extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void *keys,
 								uint32 *rows, uint16 *sel);
-/* Returns the row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */
+/* Returns the first row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */
 extern uint32 lookup_find_values(Lookup *lookup, const Datum *key);
 
 /* Returns whether the key is an integer on both sides. */

@@ -2,7 +2,7 @@
  * lookup_joins.c
  *	  Finds trees of hash joins that the heap feed can execute as lookups, and their costs.
  *
- * A lookup join finds at most one inner row for an outer row, by the equality of keys.  The heap
+ * A lookup join finds the inner rows for an outer row by the equality of keys.  The heap
  * feed can execute a tree of them below an aggregation: the innermost outer side scans one table,
  * the fact table.  Each inner side is a plan of its own, which runs once.  Its rows become a
  * lookup, which is probed with vectors of fact rows.  Such a tree is called a chain here.
@@ -45,6 +45,8 @@
 #define LOOKUP_INTEGER_COST (cpu_operator_cost / 3)
 /* Cost of probing a lookup with another key: a hash and a comparison. */
 #define LOOKUP_OTHER_COST (4 * LOOKUP_INTEGER_COST)
+/* Cost of repeating a row for another match. */
+#define LOOKUP_MATCH_COST (2 * LOOKUP_INTEGER_COST)
 /* Relations for which a table has room at first. */
 #define REL_TABLE_SIZE 64
 /* Bytes that a row of a lookup takes in addition to its values. */
@@ -66,7 +68,8 @@ typedef struct LookupChain
 	PathTarget *target; /* the columns of the join relation; the planner replaces them later */
 	JoinType jointype;
 	List *hashclauses;
-	bool proved; /* that there is at most one inner row was proved here, not by core */
+	bool proved;  /* that there is at most one inner row was proved here, not by core */
+	bool settles; /* this join, or one below, may have several matches of which a condition counts some */
 	JoinPathExtraData extra;
 	SpecialJoinInfo sjinfo; /* extra.sjinfo may be on the planner's stack */
 } LookupChain;
@@ -130,6 +133,8 @@ typedef struct JoinCall
 	JoinPathExtraData *extra;
 	List *hashclauses;
 	bool proved; /* see LookupChain */
+	bool on;     /* a condition beyond the keys says which matches count */
+	bool unique; /* there is at most one match that counts for an outer row */
 } JoinCall;
 
 static set_join_pathlist_hook_type prev_set_join_pathlist_hook;
@@ -310,17 +315,17 @@ compares_sides(const RestrictInfo *rinfo, const RelOptInfo *outerrel, const RelO
 
 /*
  * Returns whether the feed can execute a join by a lookup with these keys, as far as its type and
- * clauses say.  inner_unique: by all clauses, there is at most one inner row for an outer one
+ * clauses say.  Sets *on if a condition beyond the keys says which matches count.
  */
 static bool
-are_clauses_supported(const RelOptInfo *joinrel, const RelOptInfo *outerrel,
-					  const RelOptInfo *innerrel, JoinType jointype, bool inner_unique,
-					  List *restrictlist, List *hashclauses)
+are_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
+					  List *restrictlist, List *hashclauses, bool *on)
 {
 	ListCell *lc;
 
-	if (jointype != JOIN_SEMI && jointype != JOIN_ANTI &&
-		!((jointype == JOIN_INNER || jointype == JOIN_LEFT) && inner_unique))
+	*on = false;
+	if (jointype != JOIN_SEMI && jointype != JOIN_ANTI && jointype != JOIN_INNER &&
+		jointype != JOIN_LEFT)
 		return false;
 	if (!are_conditions_supported(restrictlist))
 		return false;
@@ -334,15 +339,28 @@ are_clauses_supported(const RelOptInfo *joinrel, const RelOptInfo *outerrel,
 				return false;
 			continue;
 		}
-		/* conditions above an outer join, for its result */
-		if (IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+		/* conditions above an outer join are for its result */
+		if (jointype == JOIN_INNER ||
+			(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids)))
 			continue;
-		/* without the clause, the keys alone may match several inner rows */
-		if (jointype != JOIN_INNER ||
-			(rinfo->mergeopfamilies != NIL && compares_sides(rinfo, outerrel, innerrel)))
+		*on = true;
+		/* core evaluates it until one match passes */
+		if (jointype != JOIN_LEFT &&
+			(!expr_cannot_fail((Node *) rinfo->clause, root->glob->boundParams) ||
+			 expr_calls_users_function((Node *) rinfo->clause)))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Returns whether a lookup finds at most one match that counts for an outer row.  on: a condition
+ * beyond the keys says which matches count
+ */
+static bool
+has_one_match(JoinType jointype, bool inner_unique, bool on)
+{
+	return inner_unique || (!on && (jointype == JOIN_SEMI || jointype == JOIN_ANTI));
 }
 
 /* Returns whether the rows of an inner path fit into a lookup. */
@@ -391,31 +409,57 @@ is_integer_key(const List *hashclauses)
 	return true;
 }
 
-/* Returns the cost of making a lookup of the inner path, and of probing it with outer rows. */
+/* Returns the estimated number of matches of outer rows, as core's costsize.c does. */
+static double
+estimate_matches(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel,
+				 const Path *inner, List *hashclauses)
+{
+	SpecialJoinInfo sjinfo = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
+	Selectivity selectivity = 1;
+	ListCell *lc;
+
+	sjinfo.min_lefthand = sjinfo.syn_lefthand = outerrel->relids;
+	sjinfo.min_righthand = sjinfo.syn_righthand = inner->parent->relids;
+	/* estimates of clauses are kept with the clauses */
+	foreach (lc, hashclauses)
+		selectivity *= clause_selectivity(root, (Node *) lfirst(lc), 0, JOIN_INNER, &sjinfo);
+	return clamp_row_est(selectivity * outer_rows * inner->rows);
+}
+
+/*
+ * Returns the cost of making a lookup of the inner path, and of probing it with outer rows.  unique:
+ * there is at most one match for an outer row, or one is enough
+ */
 static Cost
-lookup_cost(PlannerInfo *root, double outer_rows, const Path *inner, List *restrictlist,
-			List *hashclauses)
+lookup_cost(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel, const Path *inner,
+			bool unique, List *restrictlist, List *hashclauses)
 {
 	Cost probe = is_integer_key(hashclauses) ? LOOKUP_INTEGER_COST : LOOKUP_OTHER_COST;
+	double matches =
+		unique ? outer_rows : estimate_matches(root, outer_rows, outerrel, inner, hashclauses);
 	QualCost all;
 
 	/* the operators of the keys are part of the probe, expressions below them are not */
 	cost_qual_eval(&all, restrictlist, root);
-	probe += Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0);
-	return inner->total_cost + inner->rows * cpu_tuple_cost + all.startup + outer_rows * probe;
+	return inner->total_cost + inner->rows * cpu_tuple_cost + all.startup + outer_rows * probe +
+		matches * Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0) +
+		Max(matches - outer_rows, 0) * LOOKUP_MATCH_COST;
 }
 
 /*
  * Sets the cost of a tree of hash joins, or of a scan below it, if the feed executes it.  Returns
- * false if the feed cannot.  top: the caller has examined the path's target
+ * false if the feed cannot.  top: the caller has examined the path's target.  Sets *settles as
+ * LookupChain.settles.
  */
 static bool
-tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost)
+tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
 {
 	HashPath *hash = (HashPath *) path;
 	Path *outer, *inner;
+	bool on, unique;
 
 	check_stack_depth();
+	*settles = false;
 	if (!IsA(path, HashPath))
 		return is_scan_supported(path) && is_fact_supported(root, path->parent) &&
 			is_harmless_target(root, path->pathtarget->exprs, NULL, NULL) &&
@@ -423,16 +467,19 @@ tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost)
 	outer = hash->jpath.outerjoinpath;
 	inner = hash->jpath.innerjoinpath;
 	if (path->parallel_aware || path->param_info != NULL || !fits_lookup(inner) ||
-		!are_clauses_supported(path->parent, outer->parent, inner->parent, hash->jpath.jointype,
-							   hash->jpath.inner_unique, hash->jpath.joinrestrictinfo,
-							   hash->path_hashclauses) ||
+		!are_clauses_supported(root, path->parent, hash->jpath.jointype,
+							   hash->jpath.joinrestrictinfo, hash->path_hashclauses, &on) ||
 		!(top ||
 		  is_harmless_target(root, path->pathtarget->exprs, outer->pathtarget,
 							 inner->pathtarget)) ||
-		!tree_cost(root, outer, false, cost))
+		!tree_cost(root, outer, false, cost, settles))
 		return false;
-	*cost +=
-		lookup_cost(root, outer->rows, inner, hash->jpath.joinrestrictinfo, hash->path_hashclauses);
+	unique = has_one_match(hash->jpath.jointype, hash->jpath.inner_unique, on);
+	if (!unique && *settles)
+		return false;
+	*settles |= !unique && on;
+	*cost += lookup_cost(root, outer->rows, outer->parent, inner, unique,
+						 hash->jpath.joinrestrictinfo, hash->path_hashclauses);
 	return true;
 }
 
@@ -440,6 +487,7 @@ bool
 lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
 {
 	Cost projection = path->total_cost;
+	bool settles;
 
 	for (;;)
 	{
@@ -450,7 +498,7 @@ lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
 			break;
 		path = ((ProjectionPath *) path)->subpath;
 	}
-	if (!IsA(path, HashPath) || !tree_cost(root, path, true, cost))
+	if (!IsA(path, HashPath) || !tree_cost(root, path, true, cost, &settles))
 		return false;
 	*cost += Max(projection - path->total_cost, 0);
 	return true;
@@ -531,13 +579,6 @@ find_hash_clauses(const JoinCall *call)
 	return result;
 }
 
-/* Returns whether core has found that at most one inner row matters for an outer one. */
-static bool
-is_unique_by_core(const JoinCall *call)
-{
-	return call->jointype == JOIN_SEMI || call->jointype == JOIN_ANTI || call->extra->inner_unique;
-}
-
 /*
  * Returns whether an inner join relation has at most one row for an outer one.  Core proves this
  * only of base relations.  It follows if the join relation has at most one row for each row of a
@@ -560,10 +601,12 @@ is_inner_join_unique(const JoinCall *call, const LookupRel *inner)
 static Cost
 extended_cost(const JoinCall *call, const LookupChain *outer, const Path *inner)
 {
-	if (outer == NULL || !outer->harmless || inner == NULL || !fits_lookup(inner))
+	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique) || inner == NULL ||
+		!fits_lookup(inner))
 		return -1;
 	return outer->cost +
-		lookup_cost(call->root, outer->rows, inner, call->extra->restrictlist, call->hashclauses);
+		lookup_cost(call->root, outer->rows, call->outerrel, inner, call->unique,
+					call->extra->restrictlist, call->hashclauses);
 }
 
 /* Makes a chain of the join relation. */
@@ -588,6 +631,7 @@ set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, Path *in
 	chain->jointype = call->jointype;
 	chain->hashclauses = call->hashclauses;
 	chain->proved = call->proved;
+	chain->settles = outer->settles || (call->on && !call->unique);
 	chain->extra = *call->extra;
 	chain->sjinfo = *call->extra->sjinfo;
 	chain->extra.sjinfo = &chain->sjinfo;
@@ -611,20 +655,21 @@ find_chains(JoinCall *call)
 	Cost serial, partial = -1;
 
 	/* nearly half of all calls have a fact table as the inner relation, and end here */
-	if (!is_unique_by_core(call) && call->innerrel->reloptkind != RELOPT_JOINREL)
+	if (path->param_info == NULL && !fits_lookup(path))
 		return;
 	state = find_or_make_state(call->root);
-	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL)
+	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL ||
+		!are_clauses_supported(call->root, call->joinrel, call->jointype, call->extra->restrictlist,
+							   call->hashclauses, &call->on))
 		return;
-	if (!is_unique_by_core(call))
-	{
-		if (!is_inner_join_unique(call, find_or_make_rel(state, call->innerrel)))
-			return;
-		call->proved = true;
-	}
+	call->unique = has_one_match(call->jointype, call->extra->inner_unique, call->on);
+	if (!call->unique && call->innerrel->reloptkind == RELOPT_JOINREL)
+		call->unique = call->proved =
+			is_inner_join_unique(call, find_or_make_rel(state, call->innerrel));
 	outer = find_or_make_rel(state, call->outerrel);
 	joined = find_or_make_rel(state, call->joinrel);
-	joined->rows_of = bms_add_members(joined->rows_of, outer->rows_of);
+	if (call->unique)
+		joined->rows_of = bms_add_members(joined->rows_of, outer->rows_of);
 	find_scans(call->root, call->outerrel, outer);
 	serial = extended_cost(call, outer->serial, path);
 	if (outer->partial && call->joinrel->consider_parallel)
@@ -633,10 +678,6 @@ find_chains(JoinCall *call)
 			safe = get_cheapest_parallel_safe_total_inner(call->innerrel->pathlist);
 		partial = extended_cost(call, outer->partial, safe);
 	}
-	if ((!is_better(serial, joined->serial) && !is_better(partial, joined->partial)) ||
-		!are_clauses_supported(call->joinrel, call->outerrel, call->innerrel, call->jointype, true,
-							   call->extra->restrictlist, call->hashclauses))
-		return;
 	if (is_better(serial, joined->serial))
 		set_chain(call, &joined->serial, outer->serial, path, serial);
 	if (is_better(partial, joined->partial))
