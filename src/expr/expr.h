@@ -213,8 +213,8 @@ extern void expr_run(ExprSet *set, int stage, int n);
 extern void expr_compact(ExprSet *set, int stage, const uint16 *sel, int n);
 
 /*
- * Repeats rows of these vectors, in place: row i becomes row sel[i], which is <= i.  sel ascends, and
- * may have an index several times.
+ * Repeats rows of these vectors, in place: row i becomes row sel[i], which is <= i.  sel ascends,
+ * and may have an index several times.
  */
 extern void expr_expand(ExprSet *set, int stage, const uint16 *sel, int n);
 

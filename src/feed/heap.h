@@ -23,7 +23,7 @@
  *	  heap_rows.c		runs quals and outputs for the rows of a page
  *	  heap_groups.c		groups of another custom scan as rows
  *	  lookup_rows.c, lookup.c	store rows of a join's inner side, and find them by their key
- *	  heap_joins.c, heap_join_table.c	joins between the feed's child and the scan
+ *	  heap_joins.c, heap_join_table.c, heap_join_many.c	joins between the feed's child and the scan
  *	  heap_source.c		the four sources
  *	  heap_resident.c	offers cached rows to an engine that has copies of them
  *	  heap_explain.c	what EXPLAIN shows

@@ -19,7 +19,7 @@
 typedef struct HeapRows
 {
 	int n;
-	bool repeated; /* a tuple may be several rows, which follow each other */
+	bool repeated;           /* a tuple may be several rows, which follow each other */
 	uint16 tuple[EXPR_ROWS]; /* index into the page's tuples */
 	uint16 data[EXPR_ROWS];  /* offset of the first attribute from the page's start */
 } HeapRows;
@@ -99,8 +99,8 @@ extern void heap_fill_datums(Vec *vec, int n, const Datum *values, const bool *n
 extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
 
 /*
- * Repeats rows: row i becomes row sel[i], which is <= i.  sel ascends, and may have an index several
- * times.
+ * Repeats rows: row i becomes row sel[i], which is <= i.  sel ascends, and may have an index
+ * several times.
  */
 extern void heap_rows_expand(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
 

@@ -8,10 +8,9 @@
  * join the lookup's row with which the tuple goes on, or LOOKUP_NONE, with which it begins.
  *
  * A condition in the ON clause of an outer, semi or anti join is no qual: it says which matches
- * count.  It is evaluated for the expanded rows, and then the join is settled: of the rows that were
- * one row before, those remain that the type of the join demands.  Such a join may have chains only
- * if no join above it has: the matches that were found before a cut are known of the topmost join
- * with chains only.
+ * count.  It is evaluated for the expanded rows, and then the join is settled: of the rows that
+ * were one row before, those remain that the type of the join demands.  Such a join may have chains
+ * only if no join above it has: a cut says of one join only whether an earlier match has passed.
  */
 #include "postgres.h"
 
@@ -143,8 +142,8 @@ goes_on(const HeapFeed *feed, int j)
 }
 
 /*
- * Cuts the step at a match of row i at hand.  begun: an earlier match of the row is in this step, or
- * was in the one before.
+ * Cuts the step at a match of row i at hand.  begun: an earlier match of the row is in this step,
+ * or was in the one before.
  */
 static void
 cut_at(HeapFeed *feed, int j, int i, uint32 match, bool begun)

@@ -616,12 +616,13 @@ heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es)
 		appendStringInfo(&buf, "%s join, %s", join_name(plan->join.jointype),
 						 deparse_expression(keys, context, true, false));
 		if (es->analyze && join && join->built)
-			appendStringInfo(
-				&buf,
-				", %s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT " of " UINT64_FORMAT,
-				lookup_form_name(join->lookup.form), join->lookup.nrows,
-				join->lookup.next ? " with equal keys" : "",
-				(uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
+			appendStringInfo(&buf,
+							 ", %s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
+							 " of " UINT64_FORMAT,
+							 lookup_form_name(join->lookup.form), join->lookup.nrows,
+							 join->lookup.next ? " with equal keys" : "",
+							 (uint64) (join->lookup.bytes + 1023) / 1024, join->found,
+							 join->probed);
 		lines = lcons(buf.data, lines);
 		j++;
 	}

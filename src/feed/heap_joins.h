@@ -4,12 +4,14 @@
  *
  * The child is a HashJoin, whose outer side is another HashJoin or the scan.  These nodes are not
  * executed.  The plan of each inner side is run once, and its rows become a lookup (lookup.h).
- * Then each row of the scan finds its row in the first lookup, in the second one, and so on.
+ * Then each row of the scan finds its rows in the first lookup, in the second one, and so on.  It
+ * is repeated if there are several (heap_join_many.c).
  *
  * The quals of a table (HeapTable.quals) are those of its scan, and then, for each join from the
- * scan upwards, a probe followed by the conditions of the join.  Targets of the joins and of the
- * scan are merged, so that all expressions are over columns of the table and of lookups.  In an
- * ExprSet, columns of lookups have the numbers after those of the table.
+ * scan upwards, a probe followed by the conditions of the join.  The condition in the ON clause of
+ * an outer, semi or anti join is one of them, although it decides which matches count.  Targets of
+ * the joins and of the scan are merged, so that all expressions are over columns of the table and of
+ * lookups.  In an ExprSet, columns of lookups have the numbers after those of the table.
  */
 #ifndef GPUAGG_FEED_HEAP_JOINS_H
 #define GPUAGG_FEED_HEAP_JOINS_H
@@ -158,8 +160,8 @@ extern void heap_joins_reset_cut(HeapJoins *joins);
 /* Returns for how many tuples there is likely to be room in a step. */
 extern int heap_joins_step_tuples(const struct HeapFeed *feed);
 /*
- * Begins a step, or begins it again: no lookup has been probed for the rows at hand.  room: rows for
- * which the batch has room
+ * Begins a step, or begins it again: no lookup has been probed for the rows at hand.  room: rows
+ * for which the batch has room
  */
 extern void heap_joins_begin_step(struct HeapFeed *feed, int room);
 /* Returns how many of the n tuples of a step it has completed. */

@@ -12,9 +12,9 @@ typedef struct HeapJoinCounts
 {
 	int probed;
 	int found;
-	int returned;  /* not of the topmost join */
-	int removed;   /* by conditions of the ON clause, */
-	int filtered;  /* and of the WHERE clause */
+	int returned; /* not of the topmost join */
+	int removed;  /* by conditions of the ON clause, */
+	int filtered; /* and of the WHERE clause */
 } HeapJoinCounts;
 
 /* One join. */
@@ -36,8 +36,8 @@ typedef struct HeapJoin
 	List *quals; /* conditions beyond the keys, in core's order */
 
 	/*
-	 * A condition of the ON clause of an outer, semi or anti join says which matches count; it is the
-	 * first of `quals`.  See heap_join_many.c.
+	 * A condition of the ON clause of an outer, semi or anti join says which matches count.  It is
+	 * the first of `quals`; see heap_join_many.c.
 	 */
 	bool settles;
 	int nconditions; /* how many of `quals` are conditions of the ON clause */

@@ -242,9 +242,9 @@ fill_values(Lookup *lookup, bool comparable, size_t memory)
 
 			if (lookup->hashes[other] != hash)
 				continue;
-			if (comparable ? values_are_equal(
-								 lookup, &lookup->values[(size_t) row * lookup->nkeys], other) :
-							 keys_are_identical(lookup, row, other))
+			if (comparable ?
+					values_are_equal(lookup, &lookup->values[(size_t) row * lookup->nkeys], other) :
+					keys_are_identical(lookup, row, other))
 				break;
 			if (!comparable && !lookup->exists_only)
 				return LOOKUP_AMBIGUOUS;

@@ -3,9 +3,9 @@
  *	  A lookup: the rows of the inner side of a join, found by their key.
  *
  * The inner side's plan runs once.  Its rows are stored column by column, and a row is found by
- * the equality operators of the join.  A key leads to the first row that has it, and rows with equal
- * keys are linked to a chain (`next`).  A lookup that is only for existence (semi and anti joins)
- * finds one of them, and has no chains.
+ * the equality operators of the join.  A key leads to the first row that has it, and rows with
+ * equal keys are linked to a chain (`next`).  A lookup that is only for existence (semi and anti
+ * joins) finds one of them, and has no chains.
  *
  * An integer key is one integer, or two of at most 32 bits, which are the halves of an integer of
  * 64 bits.  Keys have one of four forms:
@@ -134,9 +134,9 @@ typedef enum LookupKeyType
 } LookupKeyType;
 
 /*
- * Finds n integer keys: sets rows[i] to the first row with key keys[i], or to LOOKUP_NONE.  If there are
- * no columns and no chains, the row may be any number but LOOKUP_NONE.  keys: an array of int32 or int64.  Sets
- * sel to the indexes of the keys that have been found, and returns their number.
+ * Finds n integer keys: sets rows[i] to the first row with key keys[i], or to LOOKUP_NONE.  If
+ * there are no columns and no chains, the row may be any number but LOOKUP_NONE.  keys: an array of
+ * int32 or int64.  Sets sel to the indexes of the keys that have been found, and returns their number.
  */
 extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void *keys,
 								uint32 *rows, uint16 *sel);

@@ -68,8 +68,9 @@ typedef struct LookupChain
 	PathTarget *target; /* the columns of the join relation; the planner replaces them later */
 	JoinType jointype;
 	List *hashclauses;
-	bool proved;  /* that there is at most one inner row was proved here, not by core */
-	bool settles; /* this join, or one below, may have several matches of which a condition counts some */
+	bool proved; /* that there is at most one inner row was proved here, not by core */
+	/* this join or one below may have several matches, of which a condition counts some */
+	bool settles;
 	JoinPathExtraData extra;
 	SpecialJoinInfo sjinfo; /* extra.sjinfo may be on the planner's stack */
 } LookupChain;
@@ -427,8 +428,8 @@ estimate_matches(PlannerInfo *root, double outer_rows, const RelOptInfo *outerre
 }
 
 /*
- * Returns the cost of making a lookup of the inner path, and of probing it with outer rows.  unique:
- * there is at most one match for an outer row, or one is enough
+ * Returns the cost of making a lookup of the inner path, and of probing it with outer rows.
+ * unique: there is at most one match for an outer row, or one is enough
  */
 static Cost
 lookup_cost(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel, const Path *inner,

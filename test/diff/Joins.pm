@@ -17,7 +17,7 @@ BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types
 
 # The share of queries that are joins, among those of sets whose sums do not depend on the order of rows.
 my $SHARE = 0.175;
-# The share of joins whose plans are likely to have lookups: of tables with dimensions that have unique keys, on their left side.
+# The share of joins whose plans are likely to have lookups: of tables with dimensions, which are on the right side.
 my $PLAIN_SHARE = 0.5;
 # The query at hand is one of these.
 my $plain;
@@ -294,9 +294,9 @@ sub join_dimension
 	return (', ' . side($d), $on, @of) if $kind eq 'comma';
 	Tally::draw("$kind joins");
 	return (' FULL JOIN ' . side($d) . " ON $on", '', @of) if $kind eq 'full';
-	if (chance(0.2) && !($plain && $kind eq 'left'))
+	if (chance(0.2))
 	{
-		Tally::draw('conditions of both sides');
+		Tally::draw('conditions of both sides', $kind eq 'left' ? 'ON conditions of left joins' : ());
 		$on .= ' AND ' . beyond(1, $d, @columns);
 	}
 	$on .= ' AND ' . beyond(0, $d) if chance(0.2);
@@ -344,7 +344,6 @@ sub star
 	my @columns = (@few, some(int_between(1, 5), grep { my $c = $_; !grep { $_->{name} eq $c->{name} } @few } @{ $fact->{columns} }));
 	my @dimensions = grep { !$fact->{j} || $_->{kind} ne 'values' } @{ $tables->{dimensions} };
 
-	@dimensions = grep { $_->{unique} =~ /primary|index|nulls/ } @dimensions if $plain;
 	my (%used, @where, @commas, $many);
 	my $sql = '';
 
@@ -406,7 +405,7 @@ sub make_query
 	my ($from, $query);
 
 	Tally::begin_query();
-	$plain = chance($PLAIN_SHARE) && grep { $_->{unique} =~ /primary|index|nulls/ } @{ $tables->{dimensions} };
+	$plain = chance($PLAIN_SHARE);
 	if (chance(0.12))
 	{
 		$query = rescanned($tables);

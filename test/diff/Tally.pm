@@ -30,7 +30,7 @@ my %usual = (
 	'form cursor' => 3, 'form do_block' => 1.4, 'form function' => 1.8, 'form prepared' => 4, 'form sql_function' => 1, 'form plain' => 16,
 	(map { ($_ => 0.4) } 'best rows', 'dashboards', 'errors behind FILTER', 'histogram bounds', 'joined tables', 'longer values', 'linear sums', 'many groups', 'never evaluated', 'volatile calls', 'volatile values', q{users' states}),
 	joins => 5, 'joins in rescans' => 0.3, 'joins of partitions' => 0.4, 'joins that multiply rows' => 0.6, 'inner joins' => 1.5, 'left joins' => 1, 'right joins' => 0.2,
-	'full joins' => 0.2, 'keys of other types' => 1.5, 'semi joins' => 0.6, 'anti joins' => 0.4, 'grouped dimensions' => 0.2, 'conditions of both sides' => 0.3, snowflakes => 0.6,
+	'full joins' => 0.2, 'keys of other types' => 1.5, 'semi joins' => 0.6, 'anti joins' => 0.4, 'grouped dimensions' => 0.2, 'conditions of both sides' => 0.3, 'ON conditions of left joins' => 0.1, snowflakes => 0.6,
 	'ORDER BY aggregates LIMIT' => 0.6, 'keys that look different' => 2.5, 'ordered aggregates' => 1, 'ordered sets' => 2, 'ordered sets in grouping sets' => 0.6, 'ordered sets beside orders' => 0.6, 'subqueries as fractions' => 0.5, 'own aggregates' => 8, q{users' aggregates} => 4, q{orders of core's aggregates} => 1,
 	parallel => 8,
 	q{setting GB'} => 1, 'setting batch_rows = 1048576' => 0.6, 'setting batch_rows = 64' => 10, q{setting work_mem = '64kB'} => 15,
@@ -49,7 +49,7 @@ sub expect
 	my ($pages, $eager) = @_;
 
 	%features = (%usual, $pages ? () : %of_random_tables);
-	%paths = ('lookup joins' => 0.3, 'custom scan' => 90, 'best rows' => 0.1, 'feed groups' => 0.5, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5);
+	%paths = ('lookup joins' => 0.3, 'lookups of equal keys' => 0.1, 'custom scan' => 90, 'best rows' => 0.1, 'feed groups' => 0.5, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5);
 	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
 	{
 		# dashboards are a quarter of the queries there
@@ -135,6 +135,7 @@ sub watch
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
 	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
 	$seen{'lookup joins'} = 1 if $text =~ /^ *Lookup/m;
+	$seen{'lookups of equal keys'} = 1 if $text =~ /^ *Lookup.* with equal keys/m;
 	$seen{'feed groups'} = 1 if $text =~ /^ *Feed: .*groups of/m;
 	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: .*column cache \([1-9]/m;
 	$seen{'sorted on the GPU'} = 1 if $text =~ /^ *Engine: cuda.*(?:\n(?!.*Custom Scan).*)*?\n *Strategy: segmented \(rows arrive grouped/m;
