@@ -10,8 +10,8 @@
  * The quals of a table (HeapTable.quals) are those of its scan, and then, for each join from the
  * scan upwards, a probe followed by the conditions of the join.  The condition in the ON clause of
  * an outer, semi or anti join is one of them, although it decides which matches count.  Targets of
- * the joins and of the scan are merged, so that all expressions are over columns of the table and of
- * lookups.  In an ExprSet, columns of lookups have the numbers after those of the table.
+ * the joins and of the scan are merged, so that all expressions are over columns of the table and
+ * of lookups.  In an ExprSet, columns of lookups have the numbers after those of the table.
  */
 #ifndef GPUAGG_FEED_HEAP_JOINS_H
 #define GPUAGG_FEED_HEAP_JOINS_H

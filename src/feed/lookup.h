@@ -136,7 +136,8 @@ typedef enum LookupKeyType
 /*
  * Finds n integer keys: sets rows[i] to the first row with key keys[i], or to LOOKUP_NONE.  If
  * there are no columns and no chains, the row may be any number but LOOKUP_NONE.  keys: an array of
- * int32 or int64.  Sets sel to the indexes of the keys that have been found, and returns their number.
+ * int32 or int64.  Sets sel to the indexes of the keys that have been found, and returns their
+ * number.
  */
 extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void *keys,
 								uint32 *rows, uint16 *sel);

@@ -656,7 +656,7 @@ find_chains(JoinCall *call)
 	Cost serial, partial = -1;
 
 	/* nearly half of all calls have a fact table as the inner relation, and end here */
-	if (path->param_info == NULL && !fits_lookup(path))
+	if (!fits_lookup(path))
 		return;
 	state = find_or_make_state(call->root);
 	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL ||
