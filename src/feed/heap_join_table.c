@@ -22,7 +22,15 @@ typedef struct Probe
 {
 	int nkeys;
 	ExprRoot **keys;
+
+	/* If there is one key whose values have numbers (Vec.codes): what has been found for each. */
+	uint32 *rows;    /* [number] row of the lookup, LOOKUP_NONE or NOT_SEARCHED */
+	uint32 nrows;    /* length of the array */
+	uint64 searched; /* Lookup.builds when they were searched */
 } Probe;
+
+/* The number of the row for a value that has not been searched. */
+#define NOT_SEARCHED (LOOKUP_NONE - 1)
 
 struct HeapTableJoins
 {
@@ -137,6 +145,8 @@ heap_joins_add_quals(HeapFeed *feed, HeapTable *table, List *targets)
 		own->probed[stage] = j;
 		foreach (lc, join->keys)
 			probe->keys[k++] = expr_add_root(table->set, resolve(feed, table, lfirst(lc)), stage);
+		if (k == 1 && !lookup_has_integer_key(&join->lookup))
+			expr_add_codes(table->set, probe->keys[0]);
 		stage++;
 		if (join->settles)
 			own->settled[stage] = j;
@@ -416,12 +426,72 @@ probe_values(HeapTable *table, HeapJoin *join, ExprRoot **roots, int n, uint16 *
 	return found;
 }
 
+/*
+ * Returns an array with an element for each number of the dictionary that the values of a key have.
+ */
+static uint32 *
+rows_of_numbers(Probe *probe, const Lookup *lookup, const ExprDictionary *dict, MemoryContext cxt)
+{
+	if (probe->searched != lookup->builds)
+		probe->nrows = 0;
+	probe->searched = lookup->builds;
+	if (probe->nrows < dict->n)
+	{
+		uint32 n = pg_nextpower2_32(Max(dict->n, 64));
+
+		probe->rows = probe->rows ?
+			repalloc_huge(probe->rows, n * sizeof(uint32)) :
+			MemoryContextAllocHuge(cxt, n * sizeof(uint32));
+		for (uint32 i = probe->nrows; i < n; i++)
+			probe->rows[i] = NOT_SEARCHED;
+		probe->nrows = n;
+	}
+	return probe->rows;
+}
+
+/*
+ * Looks up a key whose values have numbers: once for each number.  Returns the number of rows as
+ * lookup_find_integers() does.
+ */
+static int
+probe_numbered(HeapTable *table, HeapJoin *join, Probe *probe, int n, uint16 *sel)
+{
+	ExprRoot *root = probe->keys[0];
+	const Vec *codes = root->vec->codes;
+	const int32 *numbers = codes->values;
+	uint32 *rows =
+		rows_of_numbers(probe, &join->lookup, root->vec->dictionary, table->set->cxt);
+	int found = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool numbered = codes->all_values || codes->state[i] == VEC_VALUE;
+		uint32 row = numbered ? rows[numbers[i]] : NOT_SEARCHED;
+
+		if (unlikely(row == NOT_SEARCHED))
+		{
+			bool isnull;
+			Datum key = key_value(table, root, i, &isnull);
+
+			CHECK_FOR_INTERRUPTS();
+			row = isnull ? LOOKUP_NONE : lookup_find_values(&join->lookup, &key);
+			if (numbered)
+				rows[numbers[i]] = row;
+		}
+		join->rows[i] = row;
+		sel[found] = i;
+		found += row != LOOKUP_NONE;
+	}
+	return found;
+}
+
 int
 heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 {
 	int j = table->joins->probed[stage];
 	HeapJoin *join = &feed->joins->joins[j];
-	ExprRoot **keys = table->joins->probes[j].keys;
+	Probe *probe = &table->joins->probes[j];
+	ExprRoot **keys = probe->keys;
 	int n = feed->rows.n;
 	int kept = 0;
 
@@ -431,7 +501,10 @@ heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 	{
 		MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
-		kept = probe_values(table, join, keys, n, sel);
+		if (probe->nkeys == 1 && keys[0]->vec && keys[0]->vec->codes)
+			kept = probe_numbered(table, join, probe, n, sel);
+		else
+			kept = probe_values(table, join, keys, n, sel);
 		MemoryContextSwitchTo(old);
 	}
 	feed->joins->nprobed = j + 1;

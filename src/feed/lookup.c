@@ -331,6 +331,7 @@ lookup_build(Lookup *lookup, size_t memory)
 	LookupResult result = LOOKUP_TOO_LARGE;
 
 	lookup_free(lookup);
+	lookup->builds++;
 	lookup->cxt = AllocSetContextCreate(lookup->parent, "gpuagg lookup", ALLOCSET_DEFAULT_SIZES);
 	if (lookup_store_rows(lookup, memory))
 		result = fill_table(lookup, memory);
