@@ -235,5 +235,25 @@ SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
 	'SELECT count(*), sum(m.val) FROM lm_fact f JOIN lm_many m ON m.k = f.k AND f.v < 40 AND lm_refuse(f.v, m.val)',
 	'SELECT count(*) FROM lm_fact f WHERE f.v < 40 AND EXISTS (SELECT FROM lm_many m WHERE m.k = f.k AND lm_refuse(f.v, m.val))']) q;
 DROP FUNCTION lm_refuse;
+-- text keys that repeat are searched once for each value: more values than are numbered, long values, NULLs, rescans with other rows
+CREATE TABLE lm_words AS SELECT i, CASE WHEN i % 41 = 0 THEN NULL WHEN i % 3 = 0 THEN 'w' || i * 7919 % 20011 WHEN i % 3 = 1 THEN repeat('long', 30) || i % 100 ELSE 's' || i % 10 END AS t,
+	(i % 12)::numeric / 4 AS n FROM generate_series(1, 60000) i;
+CREATE TABLE lm_meanings AS SELECT DISTINCT ON (t) t, n, i % 7 AS v FROM lm_words WHERE i % 5 > 0 AND t IS NOT NULL ORDER BY t, i;
+INSERT INTO lm_meanings SELECT t, n, v + 1 FROM lm_meanings WHERE v = 3 AND t < 't';
+VACUUM ANALYZE lm_words, lm_meanings;
+SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
+	'SELECT m.v, count(*), sum(i) FROM lm_words w JOIN lm_meanings m ON m.t = w.t GROUP BY m.v',
+	'SELECT m.v, count(*), sum(i) FROM lm_words w LEFT JOIN lm_meanings m ON m.t = w.t GROUP BY m.v',
+	'SELECT left(w.t, 2) AS e, count(*), sum(i) FROM lm_words w WHERE NOT EXISTS (SELECT FROM lm_meanings m WHERE m.t = w.t AND m.v > 2) GROUP BY 1',
+	'SELECT w.t, count(*) FROM lm_words w JOIN lm_meanings m ON m.t = w.t WHERE w.t < ''t'' GROUP BY w.t',
+	'SELECT m.v, count(*), sum(i) FROM lm_words w JOIN (SELECT n, max(v) AS v FROM lm_meanings GROUP BY n) m ON m.n = w.n GROUP BY m.v']) q;
+SELECT p, (SELECT count(*) || '/' || sum(m.v) FROM lm_words w JOIN lm_meanings m ON m.t = w.t WHERE m.v = p) AS e FROM generate_series(0, 7) p;
+SET gpuagg.cache = eager;
+SELECT p, (SELECT count(*) || '/' || sum(m.v) FROM lm_words w JOIN lm_meanings m ON m.t = w.t WHERE m.v = p) AS e FROM generate_series(0, 7) p;
+SET gpuagg.enabled = off;
+SELECT p, (SELECT count(*) || '/' || sum(m.v) FROM lm_words w JOIN lm_meanings m ON m.t = w.t WHERE m.v = p) AS e FROM generate_series(0, 7) p;
+RESET gpuagg.enabled;
+SET gpuagg.cache = off;
+DROP TABLE lm_words, lm_meanings;
 DROP VIEW lm_differing;
 DROP TABLE lm_fact, lm_many, lm_skew, lm_dim, lm_parts, lm_queries, lm_answers, lm_long, lm_texts, lm_floats, lm_zeros;
