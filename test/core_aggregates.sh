@@ -14,6 +14,9 @@
 # Results must be PostgreSQL's expected ones, except for plans, the order of rows without ORDER BY, and the last digits of floats
 # (core_normalise.pl). The whole schedule runs twice, first with gpuagg.enabled = off. Some outcomes depend on the machine or on the
 # packaging and differ from the expected files even without the extension: they are compared with the first run.
+#
+# Both runs are repeated with settings that make the planner prefer hash joins, so that more joins are lookups. Their tests have "(joins)"
+# after their names. Plans are also in the server's log, so that those of queries without EXPLAIN are counted.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -86,45 +89,65 @@ run_schedule() {
 	pg_stop
 }
 
+taken=(gpuagg.replace_builtin=on gpuagg.startup_cost=0 gpuagg.row_cost=0 gpuagg.slot_cost=0)
+joins=(enable_nestloop=off enable_mergejoin=off session_preload_libraries=auto_explain auto_explain.log_min_duration=0
+	auto_explain.log_nested_statements=on)
 run_schedule off gpuagg.enabled=off
-run_schedule on gpuagg.replace_builtin=on gpuagg.startup_cost=0 gpuagg.row_cost=0 gpuagg.slot_cost=0 ${CORE_CONF:-}
+run_schedule on "${taken[@]}" ${CORE_CONF:-}
+run_schedule joins-off gpuagg.enabled=off "${joins[@]}"
+run_schedule joins-on "${taken[@]}" "${joins[@]}" ${CORE_CONF:-}
 
 # differs A B: succeeds if the files differ after core_normalise.pl, and prints the difference
 differs() {
 	! diff -u <(perl "$top/test/core_normalise.pl" "$1") <(perl "$top/test/core_normalise.pl" "$2")
 }
 
-# same_as_core NAME OUT: succeeds if the output is one of the expected ones, or that of the run without the extension
+# same_as_core NAME RUN WITHOUT: succeeds if the output of the test in a run is one of the expected ones, or that of the run without the
+# extension
 same_as_core() {
 	local expected
 
 	for expected in "$results/expected/$1".out "$results/expected/$1"_[0-9].out; do
 		[[ -e $expected ]] || continue
-		differs "$expected" "$2" >"$results/$1.diff" || return 0
+		differs "$expected" "$results/$2/$1.out" >"$results/$1.diff" || return 0
 	done
-	differs "$results/off/$1.out" "$2" >"$results/$1.diff" || { compared+=("$1"); return 0; }
+	differs "$results/$3/$1.out" "$results/$2/$1.out" >"$results/$1.diff" || { compared+=("$1"); return 0; }
 	return 1
 }
 
-passed=0 failed=0 compared=()
-for out in "$results"/on/*.out; do
-	name=$(basename "$out" .out)
-	[[ $# == 0 || " $* " == *" $name "* ]] || continue
-	if same_as_core "$name" "$out"; then
-		rm -f "$results/$name.diff"
-		echo "ok       core/$name"
-		passed=$((passed + 1))
-	else
-		echo "FAILED   core/$name"
-		head -60 "$results/$name.diff"
+passed=0 failed=0
+# compare_run RUN WITHOUT SUFFIX [test...]: compares the outputs of a run
+compare_run() {
+	local run=$1 without=$2 suffix=$3 compared=() out name
+
+	shift 3
+	for out in "$results/$run"/*.out; do
+		name=$(basename "$out" .out)
+		[[ $# == 0 || " $* " == *" $name "* ]] || continue
+		if same_as_core "$name" "$run" "$without"; then
+			rm -f "$results/$name.diff"
+			echo "ok       core/$name$suffix"
+			passed=$((passed + 1))
+		else
+			echo "FAILED   core/$name$suffix"
+			head -60 "$results/$name.diff"
+			failed=$((failed + 1))
+		fi
+	done
+	if grep -E 'PANIC|was terminated by signal|TRAP' "$results/$run-server.log"; then
+		echo "FAILED   core$suffix: the server crashed"
 		failed=$((failed + 1))
 	fi
-done
-if grep -E 'PANIC|was terminated by signal|TRAP' "$results/on-server.log"; then
-	echo "FAILED   core: the server crashed"
+	echo "tests that differ from the expected files without gpuagg, too$suffix: ${compared[*]:-none}"
+}
+
+compare_run on off "" "$@"
+compare_run joins-on joins-off " (joins)" "$@"
+lookups=$(grep -c 'Lookup:' "$results/joins-on-server.log")
+echo "custom scans in plans: $(cat "$results"/on/*.out | grep -c 'Custom Scan (GpuAgg)'); lookups: $lookups"
+if [[ $lookups == 0 ]]; then
+	echo "FAILED   core: no join is a lookup"
 	failed=$((failed + 1))
 fi
-echo "tests that differ from the expected files without gpuagg, too: ${compared[*]:-none}"
-echo "custom scans in plans: $(cat "$results"/on/*.out | grep -c 'Custom Scan (GpuAgg)')"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 && $passed != 0 ]]

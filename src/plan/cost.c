@@ -118,8 +118,8 @@ plan_warm_cost(PlannerInfo *root, Path *path)
 		index = scan->indextotalcost;
 	}
 	run = pages * WARM_PAGE_COST + tuples * (cpu_tuple_cost + quals.per_tuple);
-	/* scale to a participant's part of the rows */
-	run *= rel->rows > path->rows ? path->rows / rel->rows : 1;
+	/* scale to a participant's part of the rows; the inner side of a nested loop has few anyway */
+	run *= path->param_info == NULL && rel->rows > path->rows ? path->rows / rel->rows : 1;
 	return Min(path->total_cost, index + quals.startup + run);
 }
 

@@ -14,6 +14,7 @@
  *	estimate.c	how many groups it will have
  *	cost.c		the cost of a path
  *	feed_cost.c	the cost of its scans if the heap feed reads them
+ *	warm_cost.c	what joins cost less if all pages are in memory
  *	workers.c	the number of workers for a scan of cached columns
  *	ranges.c	which cached rows a scan must read
  *	resident.c	rows of a path that the GPU has cached
@@ -121,7 +122,10 @@ extern bool plan_feed_cost(PlannerInfo *root, Path *scan, bool projected, Cost *
 
 /* cost.c */
 
-/* Returns the cost of a bitmap or index scan if all pages of the table are in memory. */
+/*
+ * Returns the cost of a bitmap or index scan if all pages of the table are in memory; of one scan
+ * if it is the inner side of a nested loop.
+ */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
 /* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
 extern Cost plan_child_cost(PlannerInfo *root, Path *child);
@@ -132,6 +136,12 @@ extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped,
 						   bool sorts);
+
+/*
+ * warm_cost.c: Returns how much less a tree of joins costs if all pages that it reads are in
+ * memory.  fed: the heap feed executes it, and reads cached columns in place of pages
+ */
+extern Cost plan_warm_saving(PlannerInfo *root, Path *path, bool fed);
 
 /* workers.c */
 

@@ -14,8 +14,12 @@
  * a table of the PlannerInfo, as what is needed to make paths; paths are made only for an
  * aggregation of the join relation (paths.c).
  *
+ * An inner side may be a chain itself, or a scan: a feed of its own reads it, if the keys are
+ * columns.  So the path that costs least is chosen by the feed's costs, too.
+ *
  * Nothing is collected for queries without an aggregation that a custom scan could execute, and
- * nothing while GEQO runs, which frees its relations.
+ * nothing while GEQO runs.  GEQO makes join relations for each tour in a memory context that it
+ * resets, and the hook cannot tell the last tour, whose relations stay, from the others.
  */
 #include "postgres.h"
 
@@ -34,6 +38,7 @@
 #include "common/hashfn.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/selfuncs.h"
 
 #include "analysis/analysis.h"
 #include "common/compat.h"
@@ -49,8 +54,15 @@
 #define LOOKUP_MATCH_COST (2 * LOOKUP_INTEGER_COST)
 /* Relations for which a table has room at first. */
 #define REL_TABLE_SIZE 64
-/* Bytes that a row of a lookup takes in addition to its values. */
-#define LOOKUP_ROW_BYTES 32
+/*
+ * Bytes of a lookup (feed/lookup_rows.c): of a row with its key, and of what finds it; of a value
+ * in a column, of a number of a value, and of a value that has a number in addition to its own
+ * bytes.  Arrays may have twice as many elements as they need.
+ */
+#define LOOKUP_ROW_BYTES 48
+#define LOOKUP_VALUE_BYTES 18
+#define LOOKUP_CODE_BYTES 10
+#define LOOKUP_DISTINCT_BYTES 88
 
 /*
  * A chain: the scan of a fact table, or a join of a chain with an inner path.  The members after
@@ -62,8 +74,10 @@ typedef struct LookupChain
 	double rows;   /* estimated rows, per participant */
 	Cost cost;     /* total cost if the feed executes it */
 	bool harmless; /* what it computes for the joins above cannot raise errors */
+	bool parallel_safe;
 	struct LookupChain *outer;
-	Path *inner;
+	Path *inner; /* NULL: the path of inner_chain, which is not made yet */
+	struct LookupChain *inner_chain;
 	RelOptInfo *joinrel;
 	PathTarget *target; /* the columns of the join relation; the planner replaces them later */
 	JoinType jointype;
@@ -86,7 +100,18 @@ typedef struct LookupRel
 	bool scanned; /* scans of a base relation have been looked for */
 	LookupChain *serial;
 	LookupChain *partial;
+	const Path *priced; /* the path that `price` belongs to, see inner_path_cost */
+	Cost price;
 } LookupRel;
+
+/* The inner side of a join: a path of core's, or else a chain. */
+typedef struct InnerSide
+{
+	Path *path;
+	LookupChain *chain;
+	double rows;
+	Cost cost;
+} InnerSide;
 
 /* An element of the table of relations. */
 typedef struct LookupRelEntry
@@ -364,12 +389,37 @@ has_one_match(JoinType jointype, bool inner_unique, bool on)
 	return inner_unique || (!on && (jointype == JOIN_SEMI || jointype == JOIN_ANTI));
 }
 
-/* Returns whether the rows of an inner path fit into a lookup. */
+/*
+ * Returns whether rows of an inner side fit into a lookup, with all columns.  Values that are not
+ * passed by value are stored once.
+ */
 static bool
-fits_lookup(const Path *inner)
+fits_lookup(PlannerInfo *root, double rows, const PathTarget *target)
 {
-	return inner->param_info == NULL &&
-		inner->rows * (inner->pathtarget->width + LOOKUP_ROW_BYTES) <= get_hash_memory_limit();
+	double limit = get_hash_memory_limit();
+	double most = LOOKUP_ROW_BYTES + target->width +
+		list_length(target->exprs) * (LOOKUP_CODE_BYTES + LOOKUP_DISTINCT_BYTES);
+	double bytes = rows * LOOKUP_ROW_BYTES;
+	double different = 0;
+	ListCell *lc;
+
+	/* most inner sides are small */
+	if (rows * most <= limit)
+		return true;
+	foreach (lc, target->exprs)
+	{
+		double n;
+
+		if (get_typbyval(exprType(lfirst(lc))))
+		{
+			bytes += rows * LOOKUP_VALUE_BYTES;
+			continue;
+		}
+		n = estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
+		bytes += rows * LOOKUP_CODE_BYTES + n * LOOKUP_DISTINCT_BYTES;
+		different = Max(different, n);
+	}
+	return bytes + different * target->width <= limit;
 }
 
 /* Returns whether the feed can scan the table, or the partitions, of a base relation. */
@@ -413,38 +463,73 @@ is_integer_key(const List *hashclauses)
 /* Returns the estimated number of matches of outer rows, as core's costsize.c does. */
 static double
 estimate_matches(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel,
-				 const Path *inner, List *hashclauses)
+				 double inner_rows, const RelOptInfo *innerrel, List *hashclauses)
 {
 	SpecialJoinInfo sjinfo = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
 	Selectivity selectivity = 1;
 	ListCell *lc;
 
 	sjinfo.min_lefthand = sjinfo.syn_lefthand = outerrel->relids;
-	sjinfo.min_righthand = sjinfo.syn_righthand = inner->parent->relids;
+	sjinfo.min_righthand = sjinfo.syn_righthand = innerrel->relids;
 	/* estimates of clauses are kept with the clauses */
 	foreach (lc, hashclauses)
 		selectivity *= clause_selectivity(root, (Node *) lfirst(lc), 0, JOIN_INNER, &sjinfo);
-	return clamp_row_est(selectivity * outer_rows * inner->rows);
+	return clamp_row_est(selectivity * outer_rows * inner_rows);
 }
 
 /*
- * Returns the cost of making a lookup of the inner path, and of probing it with outer rows.
- * unique: there is at most one match for an outer row, or one is enough
+ * Returns the cost of making a lookup of inner rows, whose plan costs `inner`, and of probing it
+ * with outer rows, which have `matches` partners.
  */
 static Cost
-lookup_cost(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel, const Path *inner,
-			bool unique, List *restrictlist, List *hashclauses)
+lookup_cost(PlannerInfo *root, double outer_rows, double matches, Cost inner, double inner_rows,
+			List *restrictlist, List *hashclauses)
 {
 	Cost probe = is_integer_key(hashclauses) ? LOOKUP_INTEGER_COST : LOOKUP_OTHER_COST;
-	double matches =
-		unique ? outer_rows : estimate_matches(root, outer_rows, outerrel, inner, hashclauses);
 	QualCost all;
 
 	/* the operators of the keys are part of the probe, expressions below them are not */
 	cost_qual_eval(&all, restrictlist, root);
-	return inner->total_cost + inner->rows * cpu_tuple_cost + all.startup + outer_rows * probe +
+	return inner + inner_rows * cpu_tuple_cost + all.startup + outer_rows * probe +
 		matches * Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0) +
 		Max(matches - outer_rows, 0) * LOOKUP_MATCH_COST;
+}
+
+/*
+ * Returns whether all keys are columns of the inner side, so that a feed of its own can read it
+ * (heap_joins.c).
+ */
+static bool
+has_column_keys(const List *hashclauses, const RelOptInfo *innerrel)
+{
+	ListCell *lc;
+
+	foreach (lc, hashclauses)
+	{
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		Node *key = bms_is_subset(rinfo->right_relids, innerrel->relids) ?
+			get_rightop(rinfo->clause) :
+			get_leftop(rinfo->clause);
+
+		while (IsA(key, RelabelType))
+			key = (Node *) ((RelabelType *) key)->arg;
+		if (!IsA(key, Var))
+			return false;
+	}
+	return true;
+}
+
+static bool tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles);
+
+/* Returns the cost of an inner path, which a feed of its own reads if it can. */
+static Cost
+inner_path_cost(PlannerInfo *root, Path *inner)
+{
+	Cost cost;
+	bool settles;
+
+	return tree_cost(root, inner, false, &cost, &settles) ? Min(cost, inner->total_cost) :
+															inner->total_cost;
 }
 
 /*
@@ -467,7 +552,8 @@ tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
 			plan_feed_cost(root, path, true, cost);
 	outer = hash->jpath.outerjoinpath;
 	inner = hash->jpath.innerjoinpath;
-	if (path->parallel_aware || path->param_info != NULL || !fits_lookup(inner) ||
+	if (path->parallel_aware || path->param_info != NULL || inner->param_info != NULL ||
+		!fits_lookup(root, inner->rows, inner->pathtarget) ||
 		!are_clauses_supported(root, path->parent, hash->jpath.jointype,
 							   hash->jpath.joinrestrictinfo, hash->path_hashclauses, &on) ||
 		!(top ||
@@ -479,8 +565,14 @@ tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
 	if (!unique && *settles)
 		return false;
 	*settles |= !unique && on;
-	*cost += lookup_cost(root, outer->rows, outer->parent, inner, unique,
-						 hash->jpath.joinrestrictinfo, hash->path_hashclauses);
+	*cost += lookup_cost(root, outer->rows,
+						 unique ? outer->rows :
+								  estimate_matches(root, outer->rows, outer->parent, inner->rows,
+												   inner->parent, hash->path_hashclauses),
+						 has_column_keys(hash->path_hashclauses, inner->parent) ?
+							 inner_path_cost(root, inner) :
+							 inner->total_cost,
+						 inner->rows, hash->jpath.joinrestrictinfo, hash->path_hashclauses);
 	return true;
 }
 
@@ -525,6 +617,7 @@ offer_scan(PlannerInfo *root, LookupChain **best, Path *scan)
 	(*best)->rows = scan->rows;
 	(*best)->cost = cost;
 	(*best)->harmless = true;
+	(*best)->parallel_safe = scan->parallel_safe;
 }
 
 /*
@@ -598,21 +691,64 @@ is_inner_join_unique(const JoinCall *call, const LookupRel *inner)
 	return unique;
 }
 
-/* Returns the cost of a chain and a lookup of an inner path; -1 if there is no such join. */
-static Cost
-extended_cost(const JoinCall *call, const LookupChain *outer, const Path *inner)
+/*
+ * Finds the inner side that costs least: core's path, or a chain that a feed of its own reads.
+ * Returns false if there is none.  safe: participants of a parallel plan run it
+ */
+static bool
+find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 {
-	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique) || inner == NULL ||
-		!fits_lookup(inner))
+	RelOptInfo *rel = call->innerrel;
+	LookupChain *chain = known->serial;
+	bool feeds = has_column_keys(call->hashclauses, rel);
+
+	side->path = rel->cheapest_total_path;
+	if (safe && !side->path->parallel_safe)
+		side->path = get_cheapest_parallel_safe_total_inner(rel->pathlist);
+	side->chain = NULL;
+	if (side->path && side->path->param_info == NULL)
+	{
+		if (feeds && known->priced != side->path)
+		{
+			known->priced = side->path;
+			known->price = inner_path_cost(call->root, side->path);
+		}
+		side->cost = feeds ? known->price : side->path->total_cost;
+		side->rows = side->path->rows;
+	}
+	else
+		side->path = NULL;
+	if (feeds && chain && chain->harmless && (chain->parallel_safe || !safe) &&
+		(side->path == NULL || chain->cost < side->cost))
+	{
+		side->path = NULL;
+		side->chain = chain;
+		side->cost = chain->cost;
+		side->rows = chain->rows;
+	}
+	return (side->path || side->chain) && fits_lookup(call->root, side->rows, rel->reltarget);
+}
+
+/* Returns the cost of a chain and a lookup of an inner side; -1 if there is no such join. */
+static Cost
+extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *inner)
+{
+	double matches;
+
+	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique))
 		return -1;
+	matches = call->unique ? outer->rows :
+							 estimate_matches(call->root, outer->rows, call->outerrel, inner->rows,
+											  call->innerrel, call->hashclauses);
 	return outer->cost +
-		lookup_cost(call->root, outer->rows, call->outerrel, inner, call->unique,
+		lookup_cost(call->root, outer->rows, matches, inner->cost, inner->rows,
 					call->extra->restrictlist, call->hashclauses);
 }
 
 /* Makes a chain of the join relation. */
 static void
-set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, Path *inner, Cost cost)
+set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, const InnerSide *inner,
+		  Cost cost)
 {
 	RelOptInfo *joinrel = call->joinrel;
 	LookupChain *chain = *best;
@@ -625,8 +761,11 @@ set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, Path *in
 	chain->cost = cost;
 	chain->harmless = is_harmless_target(call->root, joinrel->reltarget->exprs,
 										 call->outerrel->reltarget, call->innerrel->reltarget);
+	chain->parallel_safe = joinrel->consider_parallel && outer->parallel_safe &&
+		(inner->path ? inner->path->parallel_safe : inner->chain->parallel_safe);
 	chain->outer = outer;
-	chain->inner = inner;
+	chain->inner = inner->path;
+	chain->inner_chain = inner->chain;
 	chain->joinrel = joinrel;
 	chain->target = joinrel->reltarget;
 	chain->jointype = call->jointype;
@@ -650,13 +789,12 @@ static void
 find_chains(JoinCall *call)
 {
 	LookupState *state;
-	LookupRel *outer, *joined;
-	Path *path = call->innerrel->cheapest_total_path;
-	Path *safe = path;
-	Cost serial, partial = -1;
+	LookupRel *outer, *inner, *joined;
+	InnerSide side, safe;
+	Cost serial = -1, partial = -1;
 
 	/* nearly half of all calls have a fact table as the inner relation, and end here */
-	if (!fits_lookup(path))
+	if (!fits_lookup(call->root, call->innerrel->rows, call->innerrel->reltarget))
 		return;
 	state = find_or_make_state(call->root);
 	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL ||
@@ -668,21 +806,20 @@ find_chains(JoinCall *call)
 		call->unique = call->proved =
 			is_inner_join_unique(call, find_or_make_rel(state, call->innerrel));
 	outer = find_or_make_rel(state, call->outerrel);
+	inner = find_or_make_rel(state, call->innerrel);
 	joined = find_or_make_rel(state, call->joinrel);
 	if (call->unique)
 		joined->rows_of = bms_add_members(joined->rows_of, outer->rows_of);
 	find_scans(call->root, call->outerrel, outer);
-	serial = extended_cost(call, outer->serial, path);
-	if (outer->partial && call->joinrel->consider_parallel)
-	{
-		if (!path->parallel_safe)
-			safe = get_cheapest_parallel_safe_total_inner(call->innerrel->pathlist);
-		partial = extended_cost(call, outer->partial, safe);
-	}
+	find_scans(call->root, call->innerrel, inner);
+	if (find_inner(call, inner, false, &side))
+		serial = extended_cost(call, outer->serial, &side);
+	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
+		partial = extended_cost(call, outer->partial, &safe);
 	if (is_better(serial, joined->serial))
-		set_chain(call, &joined->serial, outer->serial, path, serial);
+		set_chain(call, &joined->serial, outer->serial, &side, serial);
 	if (is_better(partial, joined->partial))
-		set_chain(call, &joined->partial, outer->partial, safe, partial);
+		set_chain(call, &joined->partial, outer->partial, &safe, partial);
 }
 
 /* Returns whether a relation is one that the planner forms by joining the tables of the query. */
@@ -737,6 +874,8 @@ chain_path(PlannerInfo *root, LookupChain *chain)
 	if (chain->path != NULL)
 		return chain->path;
 	outer = chain_path(root, chain->outer);
+	if (chain->inner == NULL)
+		chain->inner = chain_path(root, chain->inner_chain);
 	if (chain->proved)
 	{
 		extra->inner_unique = true;

@@ -120,6 +120,24 @@ INSERT INTO queries (taken, query) VALUES
 SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
 SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' ORDER BY n;
 
+-- an inner side that the feed reads faster by a scan of its own than core by an index
+CREATE TABLE ld_order (id int PRIMARY KEY, cust int, note text);
+INSERT INTO ld_order SELECT g, g % 2000, repeat('o', 60) FROM generate_series(1, 20000) g;
+CREATE INDEX ld_order_cust ON ld_order (cust);
+CREATE TABLE ld_buyer (id int PRIMARY KEY, nation int);
+INSERT INTO ld_buyer SELECT g, g % 25 FROM generate_series(0, 1999) g;
+VACUUM ANALYZE ld_order, ld_buyer;
+SELECT * FROM pg_temp.tree('SELECT nation, count(*) FROM lf f JOIN (ld_order o JOIN ld_buyer b ON o.cust = b.id) ON f.id = o.id WHERE b.id < 14 GROUP BY nation');
+SELECT pg_temp.compare('SELECT nation, count(*) FROM lf f JOIN (ld_order o JOIN ld_buyer b ON o.cust = b.id) ON f.id = o.id WHERE b.id < 14 GROUP BY nation');
+DROP TABLE ld_order, ld_buyer;
+-- core's join of few rows by an index costs more than lookups, but not if its pages are in memory
+SET gpuagg.page_row_cost = 0.01;
+SELECT pg_temp.lookups('SELECT nation, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE c.id < 4 GROUP BY nation');
+SET enable_nestloop = off;
+SELECT pg_temp.lookups('SELECT nation, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE c.id < 4 GROUP BY nation');
+RESET enable_nestloop;
+RESET gpuagg.page_row_cost;
+
 -- the settings that forbid it
 SET enable_hashjoin = off;
 SELECT count(*) FROM queries WHERE pg_temp.lookups(query) > 0;
