@@ -79,18 +79,18 @@ keys_unsupported_reason(const HashJoinState *node)
 
 /* Returns why one join cannot be a lookup; NULL if it can. */
 static const char *
-join_unsupported_reason(const HashJoinState *node)
+join_unsupported_reason(const HashJoinState *node, bool volatile_query)
 {
 	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
-	const Node *exprs[] = {(const Node *) plan->join.plan.targetlist,
-						   (const Node *) plan->join.plan.qual, (const Node *) plan->join.joinqual,
-						   (const Node *) plan->hashclauses};
+	Node *exprs[] = {(Node *) plan->join.plan.targetlist, (Node *) plan->hashclauses,
+					 (Node *) plan->join.plan.qual, (Node *) plan->join.joinqual};
 
 	for (int i = 0; i < lengthof(exprs); i++)
 	{
-		if (contain_volatile_functions((Node *) exprs[i]))
+		if (contain_volatile_functions(exprs[i]))
 			return "the input calls a volatile function";
-		if (contain_subplans((Node *) exprs[i]))
+		/* conditions, the last two, are evaluated once for a row, but others may be repeated */
+		if ((i < 2 || volatile_query) && contain_subplans(exprs[i]))
 			return "an expression of the join has a subplan";
 	}
 	if (plan->join.plan.parallel_aware || innerPlanState(node)->plan->parallel_aware)
@@ -116,11 +116,11 @@ join_unsupported_reason(const HashJoinState *node)
 }
 
 const char *
-heap_joins_unsupported_reason(PlanState *child)
+heap_joins_unsupported_reason(PlanState *child, bool volatile_query)
 {
 	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
 	{
-		const char *why = join_unsupported_reason((HashJoinState *) node);
+		const char *why = join_unsupported_reason((HashJoinState *) node, volatile_query);
 
 		if (why)
 			return why;

@@ -36,8 +36,11 @@ typedef struct HeapTableJoins HeapTableJoins;
 
 /* Returns the scan below the joins, or the node itself if it is no join. */
 extern PlanState *heap_below_joins(PlanState *child);
-/* Returns why the joins down to the scan cannot be lookups; NULL if they can. */
-extern const char *heap_joins_unsupported_reason(PlanState *child);
+/*
+ * Returns why the joins down to the scan cannot be lookups; NULL if they can.  volatile_query: as
+ * passed to feed_open()
+ */
+extern const char *heap_joins_unsupported_reason(PlanState *child, bool volatile_query);
 
 /* Prepares the joins of a feed, in the current memory context; NULL if the child is no join. */
 extern HeapJoins *heap_joins_create(PlanState *child);

@@ -164,8 +164,6 @@ scan_unsupported_reason(PlanState *node, bool joined, bool volatile_query)
 
 	if (why == NULL && joined && heap_groups_scan(node))
 		return "groups of another scan are joined";
-	if (why == NULL && joined && contain_subplans((Node *) node->plan->qual))
-		return "a condition of the scan below a join has a subplan";
 	if (why == NULL && joined && IsA(node, BitmapHeapScanState) && node->plan->parallel_aware)
 		return "participants share the bitmap of the scan below a join";
 	return why;
@@ -199,7 +197,7 @@ feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 		return why ? why : heap_subplan_unsupported_reason(outerPlanState(child), volatile_query);
 	}
 	if (joins)
-		why = heap_joins_unsupported_reason(joins);
+		why = heap_joins_unsupported_reason(joins, volatile_query);
 	if (append == NULL)
 		return why ? why : scan_unsupported_reason(child, joins != NULL, volatile_query);
 	if (append->as_nasyncplans > 0)

@@ -321,8 +321,7 @@ are_conditions_supported(List *restrictlist)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 
-		if (rinfo->pseudoconstant || contain_volatile_functions((Node *) rinfo) ||
-			contain_subplans((Node *) rinfo->clause))
+		if (rinfo->pseudoconstant || contain_volatile_functions((Node *) rinfo))
 			return false;
 	}
 	return true;
@@ -361,7 +360,7 @@ are_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType joi
 
 		if (list_member_ptr(hashclauses, rinfo))
 		{
-			if (!op_strict(rinfo->hashjoinoperator))
+			if (!op_strict(rinfo->hashjoinoperator) || contain_subplans((Node *) rinfo->clause))
 				return false;
 			continue;
 		}
