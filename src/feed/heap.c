@@ -375,7 +375,28 @@ begin_joins(HeapFeed *feed)
 		feed->joins = NULL;
 		feed->append = NULL;
 	}
+	else if (heap_joins_restore_order(feed->joins))
+		memset(feed->subplans, 0, sizeof(HeapSubplan) * number_of_subplans(feed));
 	return result != HEAP_JOINS_EMPTY;
+}
+
+/*
+ * Changes the order of the probes if another one is clearly cheaper.  The table's compiled
+ * expressions remain until the feed ends, as the batch may refer to their values.
+ */
+static void
+adapt_order(HeapFeed *feed)
+{
+	MemoryContext old;
+	HeapTable *table;
+
+	if (!heap_joins_change_order(feed))
+		return;
+	old = MemoryContextSwitchTo(feed->table->cxt ? feed->table->cxt : feed->cxt);
+	table = heap_table_compile_again(feed, feed->table);
+	MemoryContextSwitchTo(old);
+	if (table)
+		feed->table = feed->subplans[table->which].table = table;
 }
 
 /* Fills the batch; returns false if there are no more rows. */
@@ -415,6 +436,8 @@ fill_batch(HeapFeed *feed)
 			feed->phase = HEAP_DONE;
 			break;
 		}
+		if (feed->joins)
+			adapt_order(feed);
 		if (heap_source_has_rows(feed))
 			heap_source_add(feed);
 	}
@@ -619,7 +642,10 @@ feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec
 		feed->child = heap_below_limit(child);
 		feed->joins = heap_joins_create(feed->child);
 		if (feed->joins)
+		{
+			heap_joins_init_order(feed->joins);
 			open_inner_feeds(feed, batch_rows);
+		}
 		feed->append = heap_find_append(heap_below_joins(feed->child));
 		if (feed->append && feed->joins == NULL && feed->child != &feed->append->ps)
 			feed->result = (ResultState *) feed->child;

@@ -23,7 +23,8 @@
  *	  heap_rows.c		runs quals and outputs for the rows of a page
  *	  heap_groups.c		groups of another custom scan as rows
  *	  lookup_rows.c, lookup.c	store rows of a join's inner side, and find them by their key
- *	  heap_joins.c, heap_join_table.c, heap_join_many.c	joins between the feed's child and the scan
+ *	  heap_joins.c, heap_join_table.c, heap_join_many.c, heap_join_order.c	joins between the
+ *						feed's child and the scan
  *	  heap_source.c		the four sources
  *	  heap_resident.c	offers cached rows to an engine that has copies of them
  *	  heap_explain.c	what EXPLAIN shows
@@ -264,6 +265,11 @@ extern void heap_groups_add(HeapFeed *feed, HeapTable *table, int room);
 
 /* Compiles quals and outputs of a scan node, in the current memory context. */
 extern HeapTable *heap_table_create(HeapFeed *feed, ScanState *node);
+/*
+ * Compiles a table again, between steps, in the order of probes that the feed has now.  The scan
+ * goes on.  Returns NULL if that is not possible.
+ */
+extern HeapTable *heap_table_compile_again(HeapFeed *feed, const HeapTable *from);
 /* Compiles quals and outputs of a node over groups. */
 extern HeapTable *heap_table_create_groups(HeapFeed *feed, PlanState *node);
 

@@ -56,12 +56,9 @@ decimal_scale(const ExprSet *set, AttrNumber attno)
 	return -1;
 }
 
-/*
- * Returns whether chunks can be read as the vectors need them: as the type that chunks have, as
- * Datums, or for NULLs only.
- */
-static bool
-chunks_fit_vectors(const HeapCached *cached, const ExprSet *set)
+/* Chunks are read as the type that they have, as Datums, or for NULLs only. */
+bool
+heap_cached_fits(const HeapCached *cached, const ExprSet *set)
 {
 	for (const Vec *vec = set->vecs; vec; vec = vec->next)
 	{
@@ -115,7 +112,7 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set, 
 	cached->scan = scan;
 	cached->stats = stats;
 	cached->cxt = CurrentMemoryContext;
-	if (!collect_columns(cached, attnos, set) || !chunks_fit_vectors(cached, set))
+	if (!collect_columns(cached, attnos, set) || !heap_cached_fits(cached, set))
 		return NULL;
 	key = cache_table_key(scan->rel);
 	cached->table = cache_table_open(&key, scan->rel);
@@ -424,10 +421,13 @@ test_bounds(HeapCached *cached)
 	cached->skipped = cached->all_implied = false;
 	memset(cached->implied, false, cached->nquals);
 	/* Core evaluates no condition without rows, and a condition may fail. */
-	if (cached->skip == NULL || !has_cached_rows(cached))
+	if ((cached->skip == NULL && cached->nprobes == 0) || !has_cached_rows(cached))
 		return;
-	cached->skipped = heap_skip_refutes(cached->skip, chunks, cached->slots);
-	if (!cached->skipped)
+	cached->skipped = cached->skip && heap_skip_refutes(cached->skip, chunks, cached->slots);
+	for (int p = 0; p < cached->nprobes && !cached->skipped; p++)
+		cached->skipped = heap_skip_finds_none(&cached->probes[p],
+											   heap_cached_chunk(cached, cached->probes[p].attno));
+	if (!cached->skipped && cached->skip)
 		cached->all_implied = heap_skip_implies(cached->skip, chunks, cached->slots,
 												cached->implied) == cached->nquals;
 }

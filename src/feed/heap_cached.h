@@ -46,13 +46,15 @@ typedef struct HeapCached
 	CachePin *pin;       /* the current range, pinned; NULL: it is read from the heap */
 	uint64 dictionary;   /* new for each pin, for Column.dictionary */
 	HeapSkip *skip;      /* set by the owner; NULL: bounds decide no qual */
-	bool skipped;        /* no cached row of the current range can pass the quals */
-	CacheBlocks *taken;  /* [range] blocks that an engine has taken (heap_resident.c); NULL: none */
-	int nquals;          /* set by the owner */
-	bool *implied;       /* [qual] allocated by the owner; all cached rows of the range pass it */
-	bool all_implied;    /* implied[] is true for all quals */
-	CacheBlocks proved;  /* blocks of the current range that are read from the cache */
-	bool whole;          /* the proved blocks are all blocks with rows */
+	int nprobes;         /* set by the owner, and probes[] */
+	HeapSkipProbe *probes;
+	bool skipped;       /* no cached row of the current range can pass the quals and probes */
+	CacheBlocks *taken; /* [range] blocks that an engine has taken (heap_resident.c); NULL: none */
+	int nquals;         /* set by the owner */
+	bool *implied;      /* [qual] allocated by the owner; all cached rows of the range pass it */
+	bool all_implied;   /* implied[] is true for all quals */
+	CacheBlocks proved; /* blocks of the current range that are read from the cache */
+	bool whole;         /* the proved blocks are all blocks with rows */
 	BlockNumber stale[CACHE_RANGE_BLOCKS]; /* the other blocks */
 	int missing;            /* most blocks by which a range has grown since it was cached */
 	bool shared_out;        /* set by the owner: exactly one participant reads the table */
@@ -67,6 +69,8 @@ typedef struct HeapCached
  */
 extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set,
 									  FeedStats *stats);
+/* Returns whether the columns can be read as the vectors of another set need them. */
+extern bool heap_cached_fits(const HeapCached *cached, const ExprSet *set);
 /*
  * Begins a scan, after heap_scan_begin(). Returns false if nothing is cached and nothing is to be
  * added, so that the scan reads the table by itself. rest: the rows that an engine has not taken

@@ -67,7 +67,7 @@ heap_joins_begin_step(HeapFeed *feed, int room)
 	{
 		HeapJoin *join = &joins->joins[j];
 
-		join->open = join->continued = false;
+		join->open = join->continued = join->probed_now = false;
 		join->left = 0;
 		memset(&join->step, 0, sizeof(join->step));
 	}

@@ -13,6 +13,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "analysis/analysis.h"
 #include "common/compat.h"
 #include "feed/heap.h"
 #include "feed/heap_joins_internal.h"
@@ -36,6 +37,7 @@ struct HeapTableJoins
 {
 	int natts; /* number of the table's columns */
 	int njoins;
+	int *order;     /* [position] joins in the order of their probes */
 	List *targets;  /* target list of the table's scan */
 	Probe *probes;  /* [join] */
 	int *probed;    /* [stage] join whose lookup the stage probes, or -1 */
@@ -127,14 +129,17 @@ heap_joins_add_quals(HeapFeed *feed, HeapTable *table, List *targets)
 	own->natts = RelationGetDescr(table->scan->rel)->natts;
 	own->targets = targets;
 	own->njoins = joins->n;
+	own->order = palloc(sizeof(int) * joins->n);
+	memcpy(own->order, joins->order, sizeof(int) * joins->n);
 	own->probes = palloc0(sizeof(Probe) * joins->n);
 	own->probed = palloc(sizeof(int) * table->nstages);
 	own->settled = palloc(sizeof(int) * table->nstages);
 	for (int s = 0; s < table->nstages; s++)
 		own->probed[s] = own->settled[s] = -1;
 	own->slot = MakeSingleTupleTableSlot(table->set->desc, &TTSOpsVirtual);
-	for (int j = 0; j < joins->n; j++)
+	for (int i = 0; i < joins->n; i++)
 	{
+		int j = own->order[i];
 		HeapJoin *join = &joins->joins[j];
 		Probe *probe = &own->probes[j];
 		int k = 0;
@@ -216,6 +221,54 @@ heap_joins_add_attnos(const HeapTable *table, Bitmapset **attnos)
 			pull_varattnos((Node *) own->probes[j].keys[k]->expr, varno, attnos);
 }
 
+const int *
+heap_joins_table_order(const HeapTable *table)
+{
+	return table->joins->order;
+}
+
+/* Returns the table's column that is a join's key, or the high half of it; 0 if there is none. */
+static AttrNumber
+key_column(const HeapTableJoins *own, int j)
+{
+	const Expr *expr = own->probes[j].keys[0]->expr;
+
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return IsA(expr, Var) && ((const Var *) expr)->varattno <= own->natts ?
+		Max(((const Var *) expr)->varattno, 0) :
+		0;
+}
+
+/*
+ * Rows that are skipped are not evaluated.  So no error may be raised for them before they would
+ * have failed to find their partner.
+ */
+void
+heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
+{
+	const HeapTableJoins *own = table->joins;
+	HeapCached *cached = table->cached;
+	ParamListInfo params = feed->child->state->es_param_list_info;
+	bool quiet = true;
+
+	cached->nprobes = 0;
+	cached->probes = palloc(sizeof(HeapSkipProbe) * own->njoins);
+	for (int q = 0; q < table->nscan_quals; q++)
+		quiet = quiet && expr_cannot_fail((Node *) table->quals[q]->expr, params) &&
+			!expr_calls_users_function((Node *) table->quals[q]->expr);
+	for (int i = 0; i < own->njoins && quiet; i++)
+	{
+		const HeapJoin *join = &feed->joins->joins[own->order[i]];
+		AttrNumber attno = key_column(own, own->order[i]);
+
+		if (attno > 0 && lookup_has_integer_key(&join->lookup) &&
+			(join->type == JOIN_INNER || join->type == JOIN_SEMI))
+			cached->probes[cached->nprobes++] = (HeapSkipProbe){attno, &join->lookup};
+		quiet = join->quiet;
+	}
+}
+
 /* ---- columns of lookups -------------------------------------------------------------- */
 
 /* Fills the vector of a column for the rows at hand. */
@@ -276,7 +329,7 @@ heap_joins_load_row(HeapFeed *feed, HeapTable *table, TupleTableSlot *from, int 
 		const HeapJoinColumn *entry = &joins->columns[c];
 		const HeapJoin *join = &joins->joins[entry->join];
 		const LookupColumn *column = &join->lookup.columns[Max(entry->column, 0)];
-		uint32 at = entry->join < joins->nprobed ? join->rows[row] : LOOKUP_NONE;
+		uint32 at = join->probed_now ? join->rows[row] : LOOKUP_NONE;
 		bool isnull;
 
 		if (entry->column < 0)
@@ -507,7 +560,9 @@ heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 			kept = probe_values(table, join, keys, n, sel);
 		MemoryContextSwitchTo(old);
 	}
-	feed->joins->nprobed = j + 1;
+	feed->joins->nprobed++;
+	join->probed_now = true;
+	join->reached += n;
 	join->step.probed = n;
 	join->step.found = kept;
 	if (join->type == JOIN_LEFT || (join->settles && join->type == JOIN_ANTI))
@@ -571,12 +626,21 @@ void
 heap_joins_count_rows(HeapFeed *feed, const HeapTable *table, int stage, int removed)
 {
 	HeapJoins *joins = feed->joins;
-	int j = joins->nprobed - 1;
+	const HeapTableJoins *own = table->joins;
+	int i = joins->nprobed - 1;
+	HeapJoin *join;
 
-	if (j >= 0 && removed > 0)
-		count_removed(&joins->joins[j], table->joins, stage, removed);
-	if (j >= 0 && j < joins->n - 1 && table->joins->probed[stage + 1] == j + 1)
-		joins->joins[j].step.returned = feed->rows.n;
+	if (i < 0)
+		return;
+	join = &joins->joins[own->order[i]];
+	if (removed > 0)
+		count_removed(join, own, stage, removed);
+	if (stage + 1 < table->nquals && own->probed[stage + 1] < 0)
+		return;
+	join->passed += feed->rows.n;
+	/* nodes count the rows after as many joins as the plan has up to them, whatever their order */
+	if (i < joins->n - 1)
+		joins->joins[i].step.returned = feed->rows.n;
 }
 
 int
@@ -610,11 +674,11 @@ heap_joins_keep(HeapFeed *feed, const uint16 *sel, int n)
 {
 	HeapJoins *joins = feed->joins;
 
-	for (int j = 0; j < joins->nprobed; j++)
+	for (int j = 0; j < joins->n; j++)
 	{
 		uint32 *rows = joins->joins[j].rows;
 
-		if (heap_join_keeps_rows(&joins->joins[j]))
+		if (joins->joins[j].probed_now && heap_join_keeps_rows(&joins->joins[j]))
 			for (int i = 0; i < n; i++)
 				rows[i] = rows[sel[i]];
 	}

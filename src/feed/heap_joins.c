@@ -595,37 +595,45 @@ join_name(JoinType type)
 	}
 }
 
+/* Returns the line of EXPLAIN for a join.  join: NULL if the feed is not open */
+static char *
+explain_line(PlanState *node, const HeapJoin *join, ExplainState *es)
+{
+	const HashJoin *plan = (const HashJoin *) node->plan;
+	List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, NIL);
+	Node *keys = list_length(plan->hashclauses) == 1 ? linitial(plan->hashclauses) :
+													   (Node *) make_andclause(plan->hashclauses);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%s join, %s", join_name(plan->join.jointype),
+					 deparse_expression(keys, context, true, false));
+	if (es->analyze && join && join->built)
+		appendStringInfo(&buf,
+						 ", %s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
+						 " of " UINT64_FORMAT,
+						 lookup_form_name(join->lookup.form), join->lookup.nrows,
+						 join->lookup.next ? " with equal keys" : "",
+						 (uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
+	return buf.data;
+}
+
 void
 heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es)
 {
 	List *lines = NIL;
-	int j = 0;
 	ListCell *lc;
 
-	for (PlanState *node = child; IsA(node, HashJoinState); node = outerPlanState(node))
-	{
-		const HashJoin *plan = (const HashJoin *) node->plan;
-		const HeapJoin *join = joins ? &joins->joins[joins->n - 1 - j] : NULL;
-		List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, NIL);
-		Node *keys = list_length(plan->hashclauses) == 1 ?
-			linitial(plan->hashclauses) :
-			(Node *) make_andclause(plan->hashclauses);
-		StringInfoData buf;
+	if (joins)
+		for (int i = 0; i < joins->n; i++)
+		{
+			const HeapJoin *join = &joins->joins[joins->order[i]];
 
-		initStringInfo(&buf);
-		appendStringInfo(&buf, "%s join, %s", join_name(plan->join.jointype),
-						 deparse_expression(keys, context, true, false));
-		if (es->analyze && join && join->built)
-			appendStringInfo(&buf,
-							 ", %s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
-							 " of " UINT64_FORMAT,
-							 lookup_form_name(join->lookup.form), join->lookup.nrows,
-							 join->lookup.next ? " with equal keys" : "",
-							 (uint64) (join->lookup.bytes + 1023) / 1024, join->found,
-							 join->probed);
-		lines = lcons(buf.data, lines);
-		j++;
-	}
+			lines = lappend(lines, explain_line(&join->node->js.ps, join, es));
+		}
+	else
+		for (PlanState *node = child; IsA(node, HashJoinState); node = outerPlanState(node))
+			lines = lcons(explain_line(node, NULL, es), lines);
 	if (es->format != EXPLAIN_FORMAT_TEXT && lines != NIL)
 		ExplainPropertyList("Lookups", lines, es);
 	else

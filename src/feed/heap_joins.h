@@ -151,6 +151,29 @@ extern bool heap_joins_store_codes(struct HeapFeed *feed, int c, const Vec *vec,
  * completed.  Returns the number of rows that have passed the conditions of the scan.
  */
 extern int heap_joins_count_step(struct HeapFeed *feed, const struct HeapTable *table, int n);
+/* Returns the joins in the order in which a table probes them. */
+extern const int *heap_joins_table_order(const struct HeapTable *table);
+/*
+ * Makes the joins whose lookups the cached rows of a table must be found in known to the cache
+ * (HeapCached.probes).
+ */
+extern void heap_joins_set_cached_probes(const struct HeapFeed *feed, struct HeapTable *table);
+
+/* ---- heap_join_order.c --------------------------------------------------------------- */
+
+/* Begins with the plan's order. */
+extern void heap_joins_init_order(HeapJoins *joins);
+/*
+ * Restores the plan's order if the lookups that have been built need it.  Returns whether the order
+ * has changed, so that tables must be compiled again.
+ */
+extern bool heap_joins_restore_order(HeapJoins *joins);
+/*
+ * Called between steps: returns whether another order of probes is clearly cheaper, and sets it.
+ * Tables that are compiled from now on have it.
+ */
+extern bool heap_joins_change_order(struct HeapFeed *feed);
+
 /* Counts rows that a node has returned, for EXPLAIN ANALYZE. */
 extern void heap_joins_count(PlanState *node, int rows);
 

@@ -35,6 +35,12 @@ typedef struct HeapJoin
 	List *keys;
 	List *quals; /* conditions beyond the keys, in core's order */
 
+	/* For the order of probes; see heap_join_order.c. */
+	Bitmapset *reads; /* joins whose columns the keys and quals read */
+	bool quiet;       /* nobody can notice for which rows keys and quals are evaluated */
+	uint64 reached;   /* rows that have come to the probe since the last decision, */
+	uint64 passed;    /* and how many of them have passed it and the quals */
+
 	/*
 	 * A condition of the ON clause of an outer, semi or anti join says which matches count.  It is
 	 * the first of `quals`; see heap_join_many.c.
@@ -43,6 +49,7 @@ typedef struct HeapJoin
 	int nconditions; /* how many of `quals` are conditions of the ON clause */
 
 	uint32 rows[EXPR_ROWS];   /* rows of the lookup that the rows at hand have found */
+	bool probed_now;          /* the rows at hand have been looked up: `rows` is valid */
 	uint16 source[EXPR_ROWS]; /* after expansion: [row at hand] the row that was repeated */
 	bool continued;           /* the first of these rows has matches in an earlier step, */
 	bool open;                /* and the last one in a later step */
@@ -73,7 +80,11 @@ struct HeapJoins
 	int varno; /* see HeapJoin */
 	int ncolumns;
 	HeapJoinColumn *columns;
-	int nprobed; /* number of joins whose `rows` are valid */
+	int nprobed; /* number of joins that the rows at hand have passed through */
+
+	int *order;    /* [position] joins in the order in which tables are to probe them */
+	uint64 window; /* rows of the scan until the next decision about the order */
+	int nchanges;  /* how often the order has changed */
 
 	/* see heap_join_many.c */
 	int tuples_per_step; /* tuples whose matches are likely to fit into a step */

@@ -533,6 +533,26 @@ heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *sl
 	return refuted;
 }
 
+bool
+heap_skip_finds_none(const HeapSkipProbe *probe, const CacheChunk *chunk)
+{
+	int64 least, greatest;
+
+	if (chunk->nnulls == chunk->nrows)
+		return true;
+	if (!chunk->has_bounds || chunk->nexceptions > 0)
+		return false;
+	least = (int64) chunk->least.integer;
+	greatest = (int64) chunk->greatest.integer;
+	/* the column is the high half of the integer */
+	if (probe->lookup->nkeys == 2)
+	{
+		least = lookup_join_halves(least, 0);
+		greatest = lookup_join_halves(greatest, -1);
+	}
+	return !lookup_may_have_integers(probe->lookup, least, greatest);
+}
+
 int
 heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots, bool *implied)
 {

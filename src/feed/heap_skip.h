@@ -13,8 +13,16 @@
 
 #include "cache/chunk.h"
 #include "expr/expr.h"
+#include "feed/lookup.h"
 
 typedef struct HeapSkip HeapSkip;
+
+/* A lookup in which each row that passes must have found its key: a column of integers. */
+typedef struct HeapSkipProbe
+{
+	AttrNumber attno;
+	const Lookup *lookup; /* has an integer key */
+} HeapSkipProbe;
 
 /*
  * Prepares to test the quals of a table's scan, in the order of their evaluation. Lives in the
@@ -32,6 +40,9 @@ extern void heap_skip_reset(HeapSkip *skip);
  * attribute's index into chunks.
  */
 extern bool heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots);
+
+/* Returns whether no value of a chunk can be in the lookup of a probe. */
+extern bool heap_skip_finds_none(const HeapSkipProbe *probe, const CacheChunk *chunk);
 
 /*
  * Returns the least or greatest value of a chunk that has bounds, allocated in the current memory

@@ -271,15 +271,17 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	foreach (lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
 	/* A bitmap or index scan reads selected tuples only, so the cache does not serve it. */
-	if (table->scan->bitmap == NULL && table->scan->index == NULL)
+	if (table->cached == NULL && table->scan->bitmap == NULL && table->scan->index == NULL)
 		table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
-	if (table->cached)
+	if (table->cached && table->cached->implied == NULL)
 	{
 		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nscan_quals,
 											   table->quals, feed->base.guarded);
 		table->cached->nquals = table->nquals;
 		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
 	}
+	if (table->cached && table->joins)
+		heap_joins_set_cached_probes(feed, table);
 	table->direct = feed->joins == NULL && heap_direct_possible(feed, table);
 	table->bounded = heap_bounds_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
@@ -305,17 +307,17 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-HeapTable *
-heap_table_create(HeapFeed *feed, ScanState *node)
+/* Compiles quals and outputs of the table's scan.  cached: NULL, or that of an earlier table */
+static void
+compile_table(HeapFeed *feed, HeapTable *table, HeapCached *cached)
 {
-	HeapTable *table = palloc0(sizeof(HeapTable));
+	ScanState *node = table->scan->node;
 	List *quals = expr_order_quals(heap_scan_quals(node), node->ps.state->es_param_list_info);
 	HeapJoins *joins = feed->joins;
 	TupleDesc desc;
 	int q = 0;
 	ListCell *lc;
 
-	table->scan = heap_scan_create(node, feed->result == NULL && joins == NULL, feed->base.shared);
 	table->nscan_quals = list_length(quals);
 	table->nquals = table->nscan_quals + (joins ? heap_joins_count_quals(joins) : 0);
 	table->nstages = table->nquals + 2;
@@ -341,8 +343,36 @@ heap_table_create(HeapFeed *feed, ScanState *node)
 	if (joins)
 		heap_joins_end_table(feed, table);
 	init_columns(feed, table);
-	init_cached(feed, table);
+	if (cached && heap_cached_fits(cached, table->set))
+		table->cached = cached;
+	if (cached == NULL || table->cached)
+		init_cached(feed, table);
+}
+
+HeapTable *
+heap_table_create(HeapFeed *feed, ScanState *node)
+{
+	HeapTable *table = palloc0(sizeof(HeapTable));
+
+	table->scan =
+		heap_scan_create(node, feed->result == NULL && feed->joins == NULL, feed->base.shared);
+	compile_table(feed, table, NULL);
 	return table;
+}
+
+HeapTable *
+heap_table_compile_again(HeapFeed *feed, const HeapTable *from)
+{
+	HeapTable *table = palloc0(sizeof(HeapTable));
+
+	table->node = from->node;
+	table->which = from->which;
+	table->source = from->source;
+	table->cxt = from->cxt;
+	table->scan = from->scan;
+	compile_table(feed, table, from->cached);
+	/* the cache serves both, or none */
+	return (table->cached == NULL) == (from->cached == NULL) ? table : NULL;
 }
 
 HeapTable *

@@ -28,6 +28,8 @@
 #define CACHED_BYTES (256 * 1024)
 /* A bitmap has at most so many bytes in front of a hash table or an array. */
 #define FILTER_BYTES (1024 * 1024)
+/* Most words of a bitmap, or entries of an array, that are searched for some key of a range. */
+#define SEARCHED_ENTRIES 16384
 /* Keys whose slots are fetched together. */
 #define FETCHED_KEYS 64
 
@@ -513,6 +515,42 @@ lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void
 {
 	return type == LOOKUP_INT32 ? find_int32(lookup, n, keys, rows, sel) :
 								  find_int64(lookup, n, keys, rows, sel);
+}
+
+/* Returns whether a bit from `from` to `to` is set. */
+static bool
+any_bit(const uint64 *bits, uint64 from, uint64 to)
+{
+	uint64 first = PG_UINT64_MAX << (from % 64);
+	uint64 last = PG_UINT64_MAX >> (63 - to % 64);
+
+	if (from / 64 == to / 64)
+		return (bits[from / 64] & first & last) != 0;
+	if ((bits[from / 64] & first) != 0 || (bits[to / 64] & last) != 0)
+		return true;
+	for (uint64 word = from / 64 + 1; word < to / 64; word++)
+		if (bits[word] != 0)
+			return true;
+	return false;
+}
+
+bool
+lookup_may_have_integers(const Lookup *lookup, int64 least, int64 greatest)
+{
+	uint64 from, to;
+
+	if (lookup->form == LOOKUP_EMPTY || least > lookup->greatest || greatest < lookup->least)
+		return false;
+	from = (uint64) Max(least, lookup->least) - (uint64) lookup->least;
+	to = (uint64) Min(greatest, lookup->greatest) - (uint64) lookup->least;
+	if (lookup->bits && (to - from) / 64 < SEARCHED_ENTRIES)
+		return any_bit(lookup->bits, from, to);
+	if (lookup->bits || lookup->array == NULL || to - from >= SEARCHED_ENTRIES)
+		return true;
+	for (uint64 at = from; at <= to; at++)
+		if (lookup->array[at] != LOOKUP_NONE)
+			return true;
+	return false;
 }
 
 uint32

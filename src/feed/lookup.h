@@ -143,6 +143,8 @@ typedef enum LookupKeyType
  */
 extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void *keys,
 								uint32 *rows, uint16 *sel);
+/* Returns false if it is certain that no integer key is from `least` to `greatest`. */
+extern bool lookup_may_have_integers(const Lookup *lookup, int64 least, int64 greatest);
 /* Returns the first row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */
 extern uint32 lookup_find_values(Lookup *lookup, const Datum *key);
 
