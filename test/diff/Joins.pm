@@ -230,6 +230,20 @@ sub subquery_condition
 	return "$kind (SELECT FROM $name WHERE $equal)";
 }
 
+# A condition of the fact table with a subquery that is no join: hashed, run once, or run for each row.
+sub fact_condition
+{
+	my ($d, $int) = @_;
+	my $name = $d->{name};
+	my $where = beyond(0, $d);
+
+	Tally::draw('subqueries in conditions');
+	return "$int NOT IN (SELECT ${name}x FROM $name WHERE $where)" if chance(0.5);
+	return "($int IN (SELECT ${name}r FROM $name) OR aj < 9)" if chance(0.3);
+	return "$int >= (SELECT min(${name}x) FROM $name WHERE $where)" if $d->{rows} > 300 || chance(0.6);
+	return "aj <> (SELECT count(*) FROM $name WHERE ${name}x = aj)";
+}
+
 # Grouped rows of a dimension, which are unique by their grouping: the join and its columns; nothing if equal keys may look different.
 sub grouped_dimension
 {
@@ -359,6 +373,7 @@ sub star
 		if ($join =~ /^,/) { push @commas, $join }
 		else { $sql .= $join }
 	}
+	push @where, fact_condition(pick(@dimensions), $few[0]{name}) if $few[0]{info}{int} && chance(0.12);
 	Tally::draw('joins');
 	Tally::draw('joins of partitions') if $fact->{sql} eq 'p t';
 	my ($of, $where) = (join('', $sql, @commas), join(' AND ', @where));
