@@ -1,7 +1,7 @@
 /*
  * grouping_exchange.c
- *	  GROUPING SETS, ROLLUP and CUBE in parallel plans: export and import of groups, and the exchange
- *	  of distinct values.
+ *	  GROUPING SETS, ROLLUP and CUBE in parallel plans: export and import of groups, and the
+ *	  exchange of distinct values.
  *
  * Participants of a parallel plan export the groups of engines that get rows.  The participant that
  * imports them makes the other sets.  If there are many groups, each participant makes the other

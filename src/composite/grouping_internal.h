@@ -1,6 +1,6 @@
 /*
  * grouping_internal.h
- *	  What grouping_sets.c and grouping_exchange.c share.
+ *	  What grouping_sets.c, grouping_children.c and grouping_exchange.c share.
  */
 #ifndef GPUAGG_GROUPING_INTERNAL_H
 #define GPUAGG_GROUPING_INTERNAL_H
@@ -48,7 +48,7 @@ typedef struct GroupingEngine
 	int absent_capacity; /* groups */
 } GroupingEngine;
 
-/* ---- grouping_sets.c --------------------------------------------------------------- */
+/* ---- grouping_children.c --------------------------------------------------------------- */
 
 /*
  * Opens the engine of a set, whose memory limits and estimates depend on the set.  `parts`: its

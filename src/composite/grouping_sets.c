@@ -1,7 +1,6 @@
 /*
  * grouping_sets.c
- *	  GROUPING SETS, ROLLUP and CUBE: a composite engine; grouping_exchange.c has what parallel plans
- *	  need.
+ *	  GROUPING SETS, ROLLUP and CUBE: a composite engine.
  *
  * Each set has an engine that groups by the keys of the set.  A set that is not a subset of another
  * one gets all rows.  A subset is made from the groups of its parent: when the input has ended, the
@@ -32,11 +31,6 @@
 #include "composite/grouping_internal.h"
 #include "engine_cpu/engine_cpu.h"
 #include "engines/engines.h"
-
-/* Least memory of an engine in bytes: the smallest work_mem. */
-#define MIN_MEMORY (64 * 1024)
-/* Sets that may use work_mem each for values; more sets divide that much memory. */
-#define FULL_SETS 4
 
 /* ---- parents -------------------------------------------------------------------------- */
 
@@ -194,21 +188,6 @@ grouping_sets_count_row_engines(const EngineOps *ops, const AggSpec *spec, bool 
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/*
- * Returns the memory limit of an engine with this estimate of groups.  Half of the memory is
- * divided in proportion to the groups, half evenly.
- */
-static size_t
-engine_memory(const GroupingEngine *grouping, double groups)
-{
-	double all = 0;
-
-	for (int s = 0; s < grouping->nsets; s++)
-		all += grouping->composite.spec->sets[grouping->sets[s].number].groups;
-	return Max(grouping->composite.env.mem_limit / 2 * (groups / all + 1.0 / grouping->nsets),
-			   MIN_MEMORY);
-}
-
 /* Makes the spec of a set: the query's, with the keys of the set only.  Sets key_of[]. */
 static void
 make_set_spec(GroupingEngine *grouping, SetEngine *set)
@@ -226,51 +205,6 @@ make_set_spec(GroupingEngine *grouping, SetEngine *set)
 		if (set->key_of[k] >= 0)
 			set->spec.keys[set->spec.nkeys++] = spec->keys[k];
 	}
-}
-
-/*
- * An OrderedSetFraction: returns the direct argument of an ordered set for a group of the set.
- * Keys that the set does not have are NULL.
- */
-static Datum
-set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, bool *isnull)
-{
-	const SetEngine *set = arg;
-	const GroupingEngine *grouping = set->grouping;
-	Datum *all = palloc0(sizeof(Datum) * (grouping->composite.spec->nkeys + 1));
-	bool *all_nulls = palloc(sizeof(bool) * (grouping->composite.spec->nkeys + 1));
-
-	for (int k = 0; k < grouping->composite.spec->nkeys; k++)
-	{
-		int key = set->key_of[k];
-
-		all_nulls[k] = key < 0 || nulls[key];
-		if (!all_nulls[k])
-			all[k] = keys[key];
-	}
-	return grouping->composite.env.fraction(grouping->composite.env.fraction_arg, ordered_set, all,
-											all_nulls, isnull);
-}
-
-void
-grouping_open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set, bool parts)
-{
-	const AggSpec *spec = grouping->composite.spec;
-	EngineEnv env = grouping->composite.env;
-
-	env.est_groups = spec->sets[set->number].groups;
-	env.mem_limit = engine_memory(grouping, env.est_groups);
-	env.mem_least = Max(env.mem_least * FULL_SETS / Max(grouping->nsets, FULL_SETS), MIN_MEMORY);
-	env.fraction = set_fraction;
-	env.fraction_arg = set;
-	if (set->parent >= 0)
-	{
-		/* partitions of groups depend on the seed that participants share */
-		env.input.parallel = parts;
-		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
-	}
-	set->engine = grouping->open(ops, &set->spec, &env, false);
-	composite_check(&grouping->composite, set->engine);
 }
 
 /* ---- rows in ------------------------------------------------------------------------- */
@@ -357,32 +291,6 @@ grouping_finish(Engine *base)
 
 /* ---- groups out ---------------------------------------------------------------------- */
 
-void
-grouping_combine(GroupingEngine *grouping, const GroupBatch *groups)
-{
-	const SetEngine *from = &grouping->sets[grouping->current];
-	GroupBatch *combined = &grouping->combined;
-
-	for (int s = grouping->current + 1; s < grouping->nsets; s++)
-	{
-		SetEngine *to = &grouping->sets[s];
-
-		if (to->parent != grouping->current)
-			continue;
-		combined->ngroups = groups->ngroups;
-		combined->slots = groups->slots;
-		combined->fallbacks = groups->fallbacks;
-		combined->fallback_nulls = groups->fallback_nulls;
-		for (int k = 0; k < grouping->composite.spec->nkeys; k++)
-			if (to->key_of[k] >= 0)
-			{
-				combined->keys[to->key_of[k]] = groups->keys[from->key_of[k]];
-				combined->keynulls[to->key_of[k]] = groups->keynulls[from->key_of[k]];
-			}
-		cpu_combine_groups(to->engine, combined);
-	}
-}
-
 /* Makes room for n groups in the arrays for keys that are not in a set, and sets them to NULL. */
 static void
 enlarge_absent(GroupingEngine *grouping, int n)
@@ -428,21 +336,6 @@ widen_keys(GroupingEngine *grouping, const GroupBatch *groups)
 	grouping->repeats = set->times - 1;
 }
 
-bool
-grouping_open_children(GroupingEngine *grouping, bool parts)
-{
-	bool any = false;
-
-	for (int s = grouping->current + 1; s < grouping->nsets; s++)
-	{
-		if (grouping->sets[s].parent != grouping->current)
-			continue;
-		grouping_open_set(grouping, engines_default(), &grouping->sets[s], parts);
-		any = true;
-	}
-	return any;
-}
-
 /*
  * Prepares to return the groups of the current set: opens the engines of its children, and finishes
  * its own.
@@ -460,16 +353,6 @@ begin_set(GroupingEngine *grouping)
 		return ENGINE_OK;
 	return composite_status(&grouping->composite, set->engine,
 							set->engine->ops->finish(set->engine));
-}
-
-void
-grouping_close_child(SetEngine *set)
-{
-	if (set->parent >= 0 && set->engine)
-	{
-		set->engine->ops->close(set->engine);
-		set->engine = NULL;
-	}
 }
 
 /* Ends the current set, all of whose groups were returned, and frees the memory of its engine. */

@@ -492,9 +492,8 @@ rows_of_numbers(Probe *probe, const Lookup *lookup, const ExprDictionary *dict, 
 	{
 		uint32 n = pg_nextpower2_32(Max(dict->n, 64));
 
-		probe->rows = probe->rows ?
-			repalloc_huge(probe->rows, n * sizeof(uint32)) :
-			MemoryContextAllocHuge(cxt, n * sizeof(uint32));
+		probe->rows = probe->rows ? repalloc_huge(probe->rows, n * sizeof(uint32)) :
+									MemoryContextAllocHuge(cxt, n * sizeof(uint32));
 		for (uint32 i = probe->nrows; i < n; i++)
 			probe->rows[i] = NOT_SEARCHED;
 		probe->nrows = n;
@@ -512,8 +511,7 @@ probe_numbered(HeapTable *table, HeapJoin *join, Probe *probe, int n, uint16 *se
 	ExprRoot *root = probe->keys[0];
 	const Vec *codes = root->vec->codes;
 	const int32 *numbers = codes->values;
-	uint32 *rows =
-		rows_of_numbers(probe, &join->lookup, root->vec->dictionary, table->set->cxt);
+	uint32 *rows = rows_of_numbers(probe, &join->lookup, root->vec->dictionary, table->set->cxt);
 	int found = 0;
 
 	for (int i = 0; i < n; i++)

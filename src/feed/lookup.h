@@ -88,7 +88,7 @@ typedef struct Lookup
 	int ncolumns;
 	LookupColumn *columns;
 
-	uint64 builds;        /* how often lookup_build() has been called */
+	uint64 builds; /* how often lookup_build() has been called */
 
 	/* The rows, valid after lookup_build(). */
 	MemoryContext cxt; /* NULL before the first build */
