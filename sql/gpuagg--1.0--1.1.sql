@@ -518,6 +518,70 @@ COMMENT ON AGGREGATE gpu_approx_percentile(float8, float8[]) IS
 'the same for several fractions: an array of one dimension, with null elements for null fractions';
 
 /*
+ * The n largest or smallest values, and values of the rows with the n largest or smallest keys.
+ */
+CREATE FUNCTION gpuagg_max_n_transfn(internal, anyelement, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_max_n_transfn(internal, anyelement, int4) IS
+'transition function of gpu_max_n; null values change nothing';
+CREATE FUNCTION gpuagg_max_n_final(internal, anyelement, int4) RETURNS anyarray
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_max_n_final(internal, anyelement, int4) IS 'final function of gpu_max_n; null for null';
+CREATE FUNCTION gpuagg_min_n_transfn(internal, anyelement, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_min_n_transfn(internal, anyelement, int4) IS
+'transition function of gpu_min_n; null values change nothing';
+CREATE FUNCTION gpuagg_min_n_final(internal, anyelement, int4) RETURNS anyarray
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_min_n_final(internal, anyelement, int4) IS 'final function of gpu_min_n; null for null';
+CREATE FUNCTION gpuagg_argmax_n_transfn(internal, anyelement, anycompatible, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_argmax_n_transfn(internal, anyelement, anycompatible, int4) IS
+'transition function of gpu_argmax_n; rows with a null key change nothing';
+CREATE FUNCTION gpuagg_argmax_n_final(internal, anyelement, anycompatible, int4) RETURNS anyarray
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmax_n_final(internal, anyelement, anycompatible, int4) IS 'final function of gpu_argmax_n; null for null';
+CREATE FUNCTION gpuagg_argmin_n_transfn(internal, anyelement, anycompatible, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_argmin_n_transfn(internal, anyelement, anycompatible, int4) IS
+'transition function of gpu_argmin_n; rows with a null key change nothing';
+CREATE FUNCTION gpuagg_argmin_n_final(internal, anyelement, anycompatible, int4) RETURNS anyarray
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmin_n_final(internal, anyelement, anycompatible, int4) IS 'final function of gpu_argmin_n; null for null';
+CREATE FUNCTION gpuagg_top_n_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_n_combine(internal, internal) IS
+'combine function of gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; a null state is an empty one';
+CREATE FUNCTION gpuagg_top_n_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_n_serialize(internal) IS
+'serialization function of gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null for null';
+CREATE FUNCTION gpuagg_top_n_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_n_deserialize(bytea, internal) IS
+'deserialization function of gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null for null';
+CREATE AGGREGATE gpu_max_n(x anyelement, n int4) (
+	SFUNC = gpuagg_max_n_transfn, STYPE = internal, FINALFUNC = gpuagg_max_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+	SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_max_n(anyelement, int4) IS
+'the n largest values in descending order, as an array; NULLs are skipped, NULL without input; n is between 1 and 1000, and the same in all rows of a group';
+CREATE AGGREGATE gpu_min_n(x anyelement, n int4) (
+	SFUNC = gpuagg_min_n_transfn, STYPE = internal, FINALFUNC = gpuagg_min_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+	SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_min_n(anyelement, int4) IS
+'the n smallest values in ascending order; otherwise as gpu_max_n';
+CREATE AGGREGATE gpu_argmax_n(value anyelement, key anycompatible, n int4) (
+	SFUNC = gpuagg_argmax_n_transfn, STYPE = internal, FINALFUNC = gpuagg_argmax_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+	SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_argmax_n(anyelement, anycompatible, int4) IS
+'values in the n rows whose keys are largest, in descending order of the keys; NULL keys are skipped, ties are in ascending order of the values (NULL last), NULL without input; n is between 1 and 1000, and the same in all rows of a group';
+CREATE AGGREGATE gpu_argmin_n(value anyelement, key anycompatible, n int4) (
+	SFUNC = gpuagg_argmin_n_transfn, STYPE = internal, FINALFUNC = gpuagg_argmin_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+	SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_argmin_n(anyelement, anycompatible, int4) IS
+'values in the n rows whose keys are smallest, in ascending order of the keys; otherwise as gpu_argmax_n';
+
+/*
  * Aggregates in parts.  An aggregate with an internal state, or with arguments of any type, becomes one whose types
  * are declared, and whose state can be sent to another server: gpuagg_finish(gpuagg_merge(gpuagg_pack(...))).
  */
@@ -573,7 +637,7 @@ COMMENT ON FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) IS
 CREATE AGGREGATE gpuagg_merge(gpuagg_row) (
 	SFUNC = gpuagg_merge_accum, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_row) IS
-'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first and gpu_last; null without one';
+'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null without one';
 CREATE FUNCTION gpuagg_finish(state gpuagg_state, aggregate regprocedure, result anyelement) RETURNS anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS

@@ -1140,6 +1140,70 @@ COMMENT ON AGGREGATE gpu_last(anyelement, anycompatible) IS
 'value in the latest row by key (a time, or anything sortable); otherwise as gpu_argmax';
 
 /*
+ * The n largest or smallest values, and values of the rows with the n largest or smallest keys.
+ */
+CREATE FUNCTION gpuagg_max_n_transfn(internal, anyelement, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_max_n_transfn(internal, anyelement, int4) IS
+'transition function of gpu_max_n; null values change nothing';
+CREATE FUNCTION gpuagg_max_n_final(internal, anyelement, int4) RETURNS anyarray
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_max_n_final(internal, anyelement, int4) IS 'final function of gpu_max_n; null for null';
+CREATE FUNCTION gpuagg_min_n_transfn(internal, anyelement, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_min_n_transfn(internal, anyelement, int4) IS
+'transition function of gpu_min_n; null values change nothing';
+CREATE FUNCTION gpuagg_min_n_final(internal, anyelement, int4) RETURNS anyarray
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_min_n_final(internal, anyelement, int4) IS 'final function of gpu_min_n; null for null';
+CREATE FUNCTION gpuagg_argmax_n_transfn(internal, anyelement, anycompatible, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_argmax_n_transfn(internal, anyelement, anycompatible, int4) IS
+'transition function of gpu_argmax_n; rows with a null key change nothing';
+CREATE FUNCTION gpuagg_argmax_n_final(internal, anyelement, anycompatible, int4) RETURNS anyarray
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmax_n_final(internal, anyelement, anycompatible, int4) IS 'final function of gpu_argmax_n; null for null';
+CREATE FUNCTION gpuagg_argmin_n_transfn(internal, anyelement, anycompatible, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_argmin_n_transfn(internal, anyelement, anycompatible, int4) IS
+'transition function of gpu_argmin_n; rows with a null key change nothing';
+CREATE FUNCTION gpuagg_argmin_n_final(internal, anyelement, anycompatible, int4) RETURNS anyarray
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmin_n_final(internal, anyelement, anycompatible, int4) IS 'final function of gpu_argmin_n; null for null';
+CREATE FUNCTION gpuagg_top_n_combine(internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_n_combine(internal, internal) IS
+'combine function of gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; a null state is an empty one';
+CREATE FUNCTION gpuagg_top_n_serialize(internal) RETURNS bytea
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_n_serialize(internal) IS
+'serialization function of gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null for null';
+CREATE FUNCTION gpuagg_top_n_deserialize(bytea, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_n_deserialize(bytea, internal) IS
+'deserialization function of gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null for null';
+CREATE AGGREGATE gpu_max_n(x anyelement, n int4) (
+    SFUNC = gpuagg_max_n_transfn, STYPE = internal, FINALFUNC = gpuagg_max_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_max_n(anyelement, int4) IS
+'the n largest values in descending order, as an array; NULLs are skipped, NULL without input; n is between 1 and 1000, and the same in all rows of a group';
+CREATE AGGREGATE gpu_min_n(x anyelement, n int4) (
+    SFUNC = gpuagg_min_n_transfn, STYPE = internal, FINALFUNC = gpuagg_min_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_min_n(anyelement, int4) IS
+'the n smallest values in ascending order; otherwise as gpu_max_n';
+CREATE AGGREGATE gpu_argmax_n(value anyelement, key anycompatible, n int4) (
+    SFUNC = gpuagg_argmax_n_transfn, STYPE = internal, FINALFUNC = gpuagg_argmax_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_argmax_n(anyelement, anycompatible, int4) IS
+'values in the n rows whose keys are largest, in descending order of the keys; NULL keys are skipped, ties are in ascending order of the values (NULL last), NULL without input; n is between 1 and 1000, and the same in all rows of a group';
+CREATE AGGREGATE gpu_argmin_n(value anyelement, key anycompatible, n int4) (
+    SFUNC = gpuagg_argmin_n_transfn, STYPE = internal, FINALFUNC = gpuagg_argmin_n_final, FINALFUNC_EXTRA, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_argmin_n(anyelement, anycompatible, int4) IS
+'values in the n rows whose keys are smallest, in ascending order of the keys; otherwise as gpu_argmax_n';
+
+/*
  * Aggregates over order. They take rows in the order in which they arrive: call them with ORDER BY.
  */
 CREATE FUNCTION gpuagg_maxsub_int8_transfn(internal, int8) RETURNS internal
@@ -1405,7 +1469,7 @@ COMMENT ON FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) IS 'combine
 CREATE AGGREGATE gpuagg_merge(gpuagg_row) (
     SFUNC = gpuagg_merge_accum, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_row) IS
-'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first and gpu_last; null without one';
+'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null without one';
 CREATE FUNCTION gpuagg_finish(state gpuagg_state, aggregate regprocedure, result anyelement) RETURNS anyelement
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
@@ -1530,6 +1594,26 @@ CREATE AGGREGATE gpuagg_numeric_avg_accum_state(numeric) (
     PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_numeric_avg_accum_state(numeric) IS
 'transition value of gpu_avg(numeric) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_argmax_n_transfn_state(anyelement, anycompatible, int4) (
+    SFUNC = gpuagg_argmax_n_transfn, STYPE = internal, FINALFUNC = gpuagg_top_n_serialize, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_argmax_n_transfn_state(anyelement, anycompatible, int4) IS
+'transition value of gpu_argmax_n(anyelement, anycompatible, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_argmin_n_transfn_state(anyelement, anycompatible, int4) (
+    SFUNC = gpuagg_argmin_n_transfn, STYPE = internal, FINALFUNC = gpuagg_top_n_serialize, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_argmin_n_transfn_state(anyelement, anycompatible, int4) IS
+'transition value of gpu_argmin_n(anyelement, anycompatible, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_max_n_transfn_state(anyelement, int4) (
+    SFUNC = gpuagg_max_n_transfn, STYPE = internal, FINALFUNC = gpuagg_top_n_serialize, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_max_n_transfn_state(anyelement, int4) IS
+'transition value of gpu_max_n(anyelement, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_min_n_transfn_state(anyelement, int4) (
+    SFUNC = gpuagg_min_n_transfn, STYPE = internal, FINALFUNC = gpuagg_top_n_serialize, COMBINEFUNC = gpuagg_top_n_combine,
+    SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_min_n_transfn_state(anyelement, int4) IS
+'transition value of gpu_min_n(anyelement, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
 CREATE AGGREGATE gpuagg_sketch_transfn_state(float8, float8) (
     SFUNC = gpuagg_sketch_transfn, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_serialize,
     COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize, PARALLEL = SAFE);

@@ -105,7 +105,7 @@ make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal
 		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType(arg));
 	}
 	if (!usable || !partial_accepts_types(agg, types, n) ||
-		(internal && !partial_is_portable(aggmap_partial_kind(agg), types, collation)) ||
+		(internal && !partial_is_portable(aggmap_partial_kind(agg), types, n, collation)) ||
 		(!internal && get_typtype(aggref->aggtranstype) == TYPTYPE_PSEUDO))
 		return NULL;
 	aggref->aggfnoid = agg;

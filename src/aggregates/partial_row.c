@@ -33,6 +33,7 @@
 #include "aggregates/argextreme.h"
 #include "aggregates/partial_state.h"
 #include "aggregates/portable.h"
+#include "aggregates/top_n.h"
 #include "common/compat.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_row_in);
@@ -116,20 +117,36 @@ partial_accepts_types(Oid agg, const Oid *types, int nargs)
 	return result;
 }
 
-bool
-partial_is_portable(PartialKind kind, const Oid *types, Oid collation)
+/*
+ * Returns the argument on whose hashes or order a state depends, or -1. Other values are stored as
+ * text.
+ */
+static int
+compared_argument(PartialKind kind, int nargs)
 {
 	switch (kind)
 	{
 		case PARTIAL_HLL:
-			return alike_has_same_hash(types[0], collation);
+			return 0;
 		case PARTIAL_ARGMAX:
 		case PARTIAL_ARGMIN:
-			/* the order of keys (argument 1) matters; the value (argument 0) is stored as text */
-			return !alike_contains_object_ids(types[1]);
+			return 1;
+		case PARTIAL_TOP_N:
+			/* (x, n) or (value, key, n) */
+			return nargs - 2;
 		default:
-			return true;
+			return -1;
 	}
+}
+
+bool
+partial_is_portable(PartialKind kind, const Oid *types, int nargs, Oid collation)
+{
+	int compared = compared_argument(kind, nargs);
+
+	return compared < 0 ||
+		(kind == PARTIAL_HLL ? alike_has_same_hash(types[compared], collation) :
+							   !alike_contains_object_ids(types[compared]));
 }
 
 /* ---- rows ----------------------------------------------------------------------- */
@@ -255,12 +272,12 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	if (!partial_accepts_types(PG_GETARG_OID(0), types, n))
 		report_wrong_arguments(PG_GETARG_OID(0), types, n);
 	kind = aggmap_partial_kind(PG_GETARG_OID(0));
-	if (!partial_is_portable(kind, types, PG_GET_COLLATION()))
+	if (!partial_is_portable(kind, types, n, PG_GET_COLLATION()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("partial states of aggregate %s cannot be made of values of type %s",
 						format_procedure(PG_GETARG_OID(0)),
-						format_type_be(types[kind == PARTIAL_HLL ? 0 : 1])),
+						format_type_be(types[compared_argument(kind, n)])),
 				 errdetail(kind == PARTIAL_HLL ?
 							   "Hashes of such values differ between databases." :
 							   "The order of such values differs between databases.")));
@@ -304,7 +321,7 @@ receive_row(StringInfo buf)
 	}
 	pq_getmsgend(buf);
 	if (!partial_accepts_types(agg, types, n) ||
-		!partial_is_portable(aggmap_partial_kind(agg), types, collation))
+		!partial_is_portable(aggmap_partial_kind(agg), types, n, collation))
 		portable_invalid("argument");
 	return make_row(agg, collation, n, types, values);
 }
@@ -436,6 +453,9 @@ check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 
 	if (result == ANYELEMENTOID)
 		result = state ? argextreme_value_type(DatumGetPointer(partial_load(state))) : type;
+	else if (result == ANYARRAYOID)
+		result = state ? get_array_type(top_n_element_type(DatumGetPointer(partial_load(state)))) :
+						 type;
 	if (result != type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -471,7 +491,7 @@ gpuagg_finish(PG_FUNCTION_ARGS)
 	{
 		args[i].value = (Datum) 0;
 		args[i].isnull = true;
-		types[i] = type;
+		types[i] = parts.kind == PARTIAL_TOP_N ? get_element_type(type) : type;
 	}
 	result = call_with_state(parts.finalfn, PG_GET_COLLATION(), type, state,
 							 parts.finalextra ? parts.nargs : 0, types, args, &isnull);

@@ -36,6 +36,9 @@ extern Datum gpuagg_argmax_combine(PG_FUNCTION_ARGS);
 extern Datum gpuagg_argmin_combine(PG_FUNCTION_ARGS);
 extern Datum gpuagg_arg_serialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_arg_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_top_n_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_top_n_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_top_n_deserialize(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(gpuagg_state_in);
 PG_FUNCTION_INFO_V1(gpuagg_state_out);
@@ -92,7 +95,9 @@ static const KindInfo kinds[PARTIAL_KINDS] = {
 	[PARTIAL_ARGMAX] = {InvalidOid, "gpuagg_argmax_combine", gpuagg_argmax_combine,
 						gpuagg_arg_serialize, gpuagg_arg_deserialize},
 	[PARTIAL_ARGMIN] = {InvalidOid, "gpuagg_argmin_combine", gpuagg_argmin_combine,
-						gpuagg_arg_serialize, gpuagg_arg_deserialize}};
+						gpuagg_arg_serialize, gpuagg_arg_deserialize},
+	[PARTIAL_TOP_N] = {InvalidOid, "gpuagg_top_n_combine", gpuagg_top_n_combine,
+					   gpuagg_top_n_serialize, gpuagg_top_n_deserialize}};
 
 PartialKind
 partial_kind_of(Oid core, const char *symbol)

@@ -27,10 +27,11 @@ typedef enum PartialKind
 	PARTIAL_HLL = 6,
 	PARTIAL_SKETCH = 7,
 	PARTIAL_ARGMAX = 8,
-	PARTIAL_ARGMIN = 9
+	PARTIAL_ARGMIN = 9,
+	PARTIAL_TOP_N = 10
 } PartialKind;
 
-#define PARTIAL_KINDS 10
+#define PARTIAL_KINDS 11
 
 /*
  * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of
@@ -64,11 +65,11 @@ extern bytea *partial_bytes(const char *text, const char *type);
 extern bool partial_accepts_types(Oid agg, const Oid *types, int nargs);
 
 /*
- * Returns whether a state of the aggregate, made of arguments of these types, can be used in
+ * Returns whether a state of the aggregate, made of nargs arguments of these types, can be used in
  * another database: it cannot if they are hashed, or ordered, in another way there, as OIDs are.
  * The aggregate must accept the types.
  */
-extern bool partial_is_portable(PartialKind kind, const Oid *types, Oid collation);
+extern bool partial_is_portable(PartialKind kind, const Oid *types, int nargs, Oid collation);
 
 /*
  * A context for calls of aggregates' functions, whose results are allocated in the current memory
