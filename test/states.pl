@@ -96,6 +96,18 @@ sub hll
 		pack('N', 2**32 - 1) . mostly([ "\0", "\1", "\5" ], ["\xff"]) x mostly([16384], [ 0, 100, 4096, 20000 ]);
 }
 
+# a state of gpu_max_n, gpu_min_n, gpu_argmax_n or gpu_argmin_n
+sub top_n
+{
+	my ($depth) = @_;
+	my $form = mostly([ 0 .. 3 ], [ 4, 255 ]);
+	my $count = pick(1, 2, 2, 5, 30);
+	my ($value, $key) = (rand() < 0.5 ? pack('N', 23) : type(), rand() < 0.7 ? pack('N', 23) : type());
+
+	return chr($form) . ($form & 2 ? $value : '') . $key . collation() . pack('NN', mostly([ $count, 50, 1000 ], \@ints), mostly([$count], \@ints)) .
+		join('', map { value($key, $depth) . ($form & 2 ? value($value, $depth) : '') } 1 .. $count);
+}
+
 sub body
 {
 	my ($kind, $depth) = @_;
@@ -105,6 +117,7 @@ sub body
 	return histogram() if $kind == 5;
 	return hll() if $kind == 6;
 	return sketch() if $kind == 7;
+	return top_n($depth) if $kind == 10;
 	my ($value, $key) = (type(), rand() < 0.85 ? pack('N', 23) : type());
 	return $value . $key . collation() . pick("\1", "\1", "\0", "\7") . value($key, $depth) . value($value, $depth);
 }
@@ -112,8 +125,8 @@ sub body
 sub state
 {
 	my ($depth) = @_;
-	my $kind = pick(1 .. 9, 8, 8, 9);
-	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 10, 255)) . body($kind, $depth);
+	my $kind = pick(1 .. 10, 8, 8, 9, 10);
+	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 11, 255)) . body($kind, $depth);
 	return corrupt($bytes);
 }
 
@@ -132,9 +145,10 @@ sub corrupt
 
 sub row
 {
-	my $agg = pick('gpu_argmax(anyelement,anycompatible)', 'gpu_last(anyelement,anycompatible)', 'gpu_stddev(numeric)', 'gpu_sum(bigint)',
+	my $agg = pick('gpu_argmax(anyelement,anycompatible)', 'gpu_max_n(anyelement,integer)', 'gpu_argmin_n(anyelement,anycompatible,integer)', 'gpu_last(anyelement,anycompatible)', 'gpu_stddev(numeric)', 'gpu_sum(bigint)',
 		'gpu_approx_count_distinct("any")', 'gpu_histogram(double precision,double precision[])', 'gpu_approx_percentile(double precision,double precision)', 'int4pl(integer,integer)', '0', '2100');
-	my @types = map { type() } 1 .. ($agg =~ /,/ ? 2 : 1);
+	my @types = map { type() } 1 .. 1 + ($agg =~ tr/,//);
+	$types[-1] = pack 'N', 23 if $agg =~ /_n\(/;
 
 	return corrupt(length_and_bytes('public.' x ($agg =~ /^gpu/) . $agg) . collation() . pack('N', rand() < 0.95 ? scalar(@types) : pick(@ints)) .
 		join('', map { $_ . value($_, 0) } @types));

@@ -59,6 +59,8 @@ BEGIN
 		WHEN 5 THEN PERFORM gpuagg_finish(state, 'gpu_histogram(float8, float8, float8, int4)', NULL::int8[]);
 		WHEN 6 THEN PERFORM gpuagg_finish(state, 'gpu_approx_count_distinct("any")', NULL::int8);
 		WHEN 7 THEN PERFORM gpuagg_finish(state, 'gpu_approx_percentile(float8, float8)', NULL::float8);
+		WHEN 10 THEN PERFORM gpuagg_finish(state, (ARRAY['gpu_max_n(anyelement, int4)', 'gpu_min_n(anyelement, int4)',
+				'gpu_argmax_n(anyelement, anycompatible, int4)', 'gpu_argmin_n(anyelement, anycompatible, int4)'])[1 + get_byte(state::text::bytea, 2)]::regprocedure, NULL::int[]);
 		ELSE
 			IF state::text ~ '^..010[89]00000000000000..7075626c69632e706f736974697665000000' THEN
 				SELECT gpuagg_finish(state, arg, NULL::positive) INTO p;

@@ -454,8 +454,8 @@ check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 	if (result == ANYELEMENTOID)
 		result = state ? argextreme_value_type(DatumGetPointer(partial_load(state))) : type;
 	else if (result == ANYARRAYOID)
-		result = state ? get_array_type(top_n_element_type(DatumGetPointer(partial_load(state)))) :
-						 type;
+		result =
+			state ? get_array_type(top_n_element_type(DatumGetPointer(partial_load(state)))) : type;
 	if (result != type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -23,6 +23,7 @@
 #include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "aggregates/aggcall.h"
 #include "aggregates/argtype.h"
@@ -379,8 +380,7 @@ top_n_transition(FunctionCallInfo fcinfo, int form)
 	n = n_argument(fcinfo, key + 1, form);
 	if (PG_ARGISNULL(0))
 		state = create_state(
-			cxt, form,
-			form & FORM_OF_KEYS ? get_fn_expr_argtype(fcinfo->flinfo, 1) : InvalidOid,
+			cxt, form, form & FORM_OF_KEYS ? get_fn_expr_argtype(fcinfo->flinfo, 1) : InvalidOid,
 			get_fn_expr_argtype(fcinfo->flinfo, key), PG_GET_COLLATION(), n);
 	else
 		state = (TopState *) PG_GETARG_POINTER(0);
@@ -441,8 +441,12 @@ gpuagg_top_n_combine(PG_FUNCTION_ARGS)
 	collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() : from->collation;
 	if (into == NULL)
 		into = create_state(cxt, from->form, from->valuetype, from->keytype, collation, from->n);
-	else if (into->form != from->form || into->keytype != from->keytype ||
-			 into->valuetype != from->valuetype || into->collation != collation)
+	else if (into->form != from->form)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partial states of different aggregates cannot be combined")));
+	else if (into->keytype != from->keytype || into->valuetype != from->valuetype ||
+			 into->collation != collation)
 		portable_invalid("type");
 	else if (into->n != from->n)
 		report_changed_n(into->form);
@@ -504,6 +508,9 @@ get_head(StringInfo buf)
 	if (form & FORM_OF_KEYS)
 		valuetype = portable_get_type(buf);
 	keytype = portable_get_type(buf);
+	/* the result is an array */
+	if (!OidIsValid(get_array_type(form & FORM_OF_KEYS ? valuetype : keytype)))
+		portable_invalid("type");
 	collation = portable_get_collation(buf);
 	n = (int) pq_getmsgint(buf, 4);
 	if (n < 1 || n > MAX_N)
@@ -576,8 +583,7 @@ top_n_final(FunctionCallInfo fcinfo, int form)
 
 	if (state == NULL)
 		PG_RETURN_NULL();
-	if (state->form != form ||
-		top_n_element_type(state) != get_fn_expr_argtype(fcinfo->flinfo, 1))
+	if (state->form != form || top_n_element_type(state) != get_fn_expr_argtype(fcinfo->flinfo, 1))
 		portable_invalid("type");
 	type = lookup_type_cache(top_n_element_type(state), 0);
 	elements = palloc(state->count * sizeof(Datum));

@@ -313,7 +313,7 @@ sub own_aggregate
 {
 	my ($wild, $from) = @_;
 	my @columns = @{ $from->{columns} };
-	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'merge', 'product', 'extreme', 'extreme');
+	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'merge', 'product', 'extreme', 'extreme', 'top');
 	my ($number, $value, $key, $call, $norm, $float, $row);
 	my $kind;
 
@@ -370,6 +370,14 @@ sub own_aggregate
 		$row = 1 if !$norm && !$value->{info}{loose} && $value->{type} !~ /wide/ && chance(0.2);
 		$norm = '%s::text' if $row;
 		$call = 'gpu:' . pick(qw(argmax argmin first last)) . '(' . ($row ? "ROW($value->{name}, 1)" : $value->{name}) . ", $key->{name})";
+	}
+	elsif ($kind eq 'top')
+	{
+		# there are no arrays of arrays
+		$value = pick(grep { $_->{type} !~ /\[\]/ } of_kind('minmax', @columns));
+		my $n = pick(1, 2, 2, 3, 10, 1000);
+		$call = 'gpu:' . (chance(0.5) ? pick(qw(max_n min_n)) . "($value->{name}, $n)" : pick(qw(argmax_n argmin_n)) . "($value->{name}, $key->{name}, $n)");
+		$norm = 'md5(%s::text)';
 	}
 	else
 	{
