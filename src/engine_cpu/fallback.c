@@ -338,7 +338,8 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 
 /*
  * Prefetches what rows after i of the batch need of aggregate o. With many groups, most of the time
- * would be waits for states. Always inline, because gcc omits calls of functions that only prefetch.
+ * would be waits for states. It is always inline, because gcc omits calls of functions that only
+ * prefetch.
  */
 static pg_attribute_always_inline void
 prefetch_states(int o, const FallbackAgg *fallback, GroupTable *table, const Batch *batch, int i)

@@ -20,6 +20,7 @@ BEGIN
 		CASE WHEN signature ~ 'histogram_accum_thresholds' THEN 'f8, ''{-1,0,0.25}''' WHEN signature ~ 'histogram_accum_weighted' THEN 'f8, -1, 1, 3, f4'
 			WHEN signature ~ 'histogram_accum_log' THEN 'f8, 0.1, 10, 3' WHEN signature ~ 'histogram' THEN 'f8, -1, 1, 3'
 			WHEN signature ~ 'sketch' THEN format('f8, %s', CASE WHEN types ~ '\[' THEN '''{0.1,0.5}''::float8[]' ELSE '0.5' END)
+			WHEN signature ~ 'arg.*_n_' THEN 'txt, d, 2' WHEN signature ~ '_n_transfn' THEN 'num, 2'
 			WHEN signature ~ 'arg' THEN 'txt, d' WHEN signature ~ 'hll' THEN 'txt'
 			WHEN types = 'double precision, double precision' THEN 'f8, f8 * i4'
 			ELSE (SELECT attname FROM pg_attribute WHERE attrelid = 'release_rows'::regclass AND attnum > 1 AND atttypid = to_regtype(types)) END)
@@ -44,7 +45,9 @@ SELECT gpuagg_merge(gpuagg_pack('gpu_sum(int8)', i8)) AS sum, gpuagg_merge(gpuag
 	gpuagg_merge(gpuagg_pack('gpu_stddev(int4)', i4)) AS stddev, gpuagg_merge(gpuagg_pack('gpu_variance(numeric)', num)) AS variance,
 	gpuagg_merge(gpuagg_pack('gpu_approx_count_distinct("any")', iv)) AS distinct,
 	gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', iv, num)) AS argmax,
-	gpuagg_merge(gpuagg_pack('gpu_argmin(anyelement, anycompatible)', ARRAY['pg_class'::regclass], txt)) AS argmin
+	gpuagg_merge(gpuagg_pack('gpu_argmin(anyelement, anycompatible)', ARRAY['pg_class'::regclass], txt)) AS argmin,
+	gpuagg_merge(gpuagg_pack('gpu_min_n(anyelement, int4)', ts, 2)) AS min_n,
+	gpuagg_merge(gpuagg_pack('gpu_argmax_n(anyelement, anycompatible, int4)', nullif(i2, 5), num, 3)) AS argmax_n
 FROM release_rows \gx
 DROP TABLE release_rows;
 DROP FUNCTION release_state;
