@@ -20,6 +20,8 @@ FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 			WHEN p.proname = 'gpu_histogram_log' THEN '(f8, 0.5, 50, 7)'
 			WHEN p.proname = 'gpu_approx_percentile' AND proargtypes[1] = 'float8'::regtype THEN '(f8, 0.9)'
 			WHEN p.proname = 'gpu_approx_percentile' THEN '(f8, ''{0.1,0.5}''::float8[])'
+			WHEN p.proname ~ '^gpu_arg.*_n$' THEN '(txt, n, 3)'
+			WHEN p.proname ~ '_n$' THEN '(f8, 3)'
 			WHEN p.proname ~ 'arg|first|last' AND p.proname !~ 'longest' THEN '(txt, n)'
 			WHEN p.proname = 'gpu_product' THEN format('(1 + %s %% 2)', n1.name)
 			WHEN p.proname ~ 'run|subarray' THEN format('(%s ORDER BY n)', coalesce(n1.name, 'i4'))
