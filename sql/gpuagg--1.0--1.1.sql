@@ -223,6 +223,44 @@ COMMENT ON FUNCTION gpu_histogram_quantile(float8[], anyarray, float8[]) IS
 'as gpu_histogram_quantile with one fraction, for each of an array: an array of the same shape, with null for null';
 
 /*
+ * Histograms of two dimensions.
+ */
+CREATE FUNCTION gpuagg_histogram2d_accum(internal, float8, float8, float8, int4, float8, float8, float8, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram2d_accum(internal, float8, float8, float8, int4, float8, float8, float8, int4) IS
+'transition function of gpu_histogram2d; rows with a null x or y change nothing';
+CREATE FUNCTION gpuagg_histogram2d_accum_weighted(internal, float8, float8, float8, int4, float8, float8, float8, int4,
+	float8) RETURNS internal AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram2d_accum_weighted(internal, float8, float8, float8, int4, float8, float8, float8, int4, float8) IS
+'transition function of weighted gpu_histogram2d; rows with a null x, y or weight change nothing';
+CREATE FUNCTION gpuagg_histogram2d_counts(internal) RETURNS int8[] AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram2d_counts(internal) IS 'final function of gpu_histogram2d: one count a bin; null for null';
+CREATE FUNCTION gpuagg_histogram2d_weights(internal) RETURNS float8[] AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram2d_weights(internal) IS
+'final function of weighted gpu_histogram2d: one sum a bin; null for null';
+CREATE AGGREGATE gpu_histogram2d(x float8, xlo float8, xhi float8, nx int4, y float8, ylo float8, yhi float8, ny int4) (
+	SFUNC = gpuagg_histogram2d_accum, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_histogram2d_counts,
+	COMBINEFUNC = gpuagg_histogram_combine, SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram2d(float8, float8, float8, int4, float8, float8, float8, int4) IS
+'histogram of pairs (x, y): nx + 2 rows of ny + 2 counts, each dimension as in gpu_histogram(value, lo, hi, nbins); (nx + 2) * (ny + 2) is at most 1000000; rows with a null x or y are skipped; null without a row';
+CREATE AGGREGATE gpu_histogram2d(x float8, xlo float8, xhi float8, nx int4, y float8, ylo float8, yhi float8, ny int4, weight float8) (
+	SFUNC = gpuagg_histogram2d_accum_weighted, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_histogram2d_weights,
+	COMBINEFUNC = gpuagg_histogram_combine, SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram2d(float8, float8, float8, int4, float8, float8, float8, int4, float8) IS
+'the same with sums of weight instead of counts; rows with a null x, y or weight are skipped';
+CREATE FUNCTION gpu_histogram2d_bins(xlo float8, xhi float8, ylo float8, yhi float8, counts anyarray, OUT xbin int4, OUT
+	xlower float8, OUT xupper float8, OUT ybin int4, OUT ylower float8, OUT yupper float8, OUT count anyelement) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1000;
+COMMENT ON FUNCTION gpu_histogram2d_bins(float8, float8, float8, float8, anyarray) IS
+'a row for each bin of gpu_histogram2d(x, xlo, xhi, nx, y, ylo, yhi, ny[, weight]): the numbers of the bins of x and y, their bounds as in gpu_histogram_bins, and the count (bigint) or weight (double precision); no row for null';
+CREATE FUNCTION gpu_heatmap(xlo float8, xhi float8, ylo float8, yhi float8, counts anyarray) RETURNS SETOF text
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 30;
+COMMENT ON FUNCTION gpu_heatmap(float8, float8, float8, float8, anyarray) IS
+'lines of a drawing of gpu_histogram2d(x, xlo, xhi, nx, y, ylo, yhi, ny[, weight]): x to the right, y upwards, a shade for each quarter of the largest number, and the sum of all bins outside of the bounds; no row for null';
+
+/*
  * Merging histograms: the transition function is the combine function as well.
  */
 CREATE FUNCTION gpuagg_histogram_merge_int8(int8[], int8[]) RETURNS int8[]

@@ -71,12 +71,14 @@ sub number
 
 sub histogram
 {
-	my $flags = mostly([ 0, 0, 1, 2, 6 ], [ 7, 255 ]);
+	my $flags = mostly([ 0, 0, 1, 2, 6, 8, 9 ], [ 7, 10, 255 ]);
 	my $n = pick(1, 2, 5, 5, 50, 2000);
 	my $bytes = chr($flags) . pack('N', mostly([$n], \@ints));
+	my $ny = $flags & 8 ? pick(1, 2, 5) : 0;
 
 	$bytes .= $flags & 2 && !($flags & 4) ? join('', map { pack 'd>', $_ } 1 .. $n) : mostly([ $doubles[3] ], \@doubles) . mostly([ @doubles[ 5, 6 ] ], \@doubles);
-	return $bytes . join '', map { rand() < 0.99 ? pick(@longs[ 0 .. 5 ]) : long() } 1 .. ($flags & 2 ? $n + 1 : $n + 2);
+	$bytes .= pack('N', mostly([$ny], \@ints)) . mostly([ $doubles[3] ], \@doubles) . mostly([ @doubles[ 5, 6 ] ], \@doubles) if $ny;
+	return $bytes . join '', map { rand() < 0.99 ? pick(@longs[ 0 .. 5 ]) : long() } 1 .. ($flags & 2 ? $n + 1 : $n + 2) * ($ny ? $ny + 2 : 1);
 }
 
 sub sketch

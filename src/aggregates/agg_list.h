@@ -147,6 +147,14 @@ AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(S
 AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))
 AGG_OURS("gpuagg_histogram_accum_log", HIST_LOG, S1(COUNT, 0), S1(COUNT, 0))
 
+/*
+ * histograms of two dimensions: (x, xlo, xhi, nx, y, ylo, yhi, ny[, weight]); the last argument is
+ * the bin, which the planner adds (grid_bin.c)
+ */
+AGG_OURS("gpuagg_histogram2d_accum", HIST_GRID, S1(COUNT, 8), S1(COUNT, 8))
+AGG_OURS("gpuagg_histogram2d_accum_weighted", HIST_GRID_WEIGHTED, S2(COUNT, 9, 8),
+		 S2(SUM_F64, 9, 8))
+
 /* sketches of values that are used as their own hashes; see hll_value.h */
 AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
 

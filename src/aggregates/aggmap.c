@@ -255,6 +255,15 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 	}
 }
 
+/* Returns argument i of the aggregate; after the arguments of a histogram, a NULL of its bin. */
+static Node *
+argument_expression(const Aggref *aggref, int i)
+{
+	if (i == list_length(aggref->aggargtypes))
+		return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
+	return (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
+}
+
 /*
  * Adds to *spec the column for argument i of the aggregate, if it is not there yet. Returns the
  * column's index.
@@ -262,7 +271,7 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 static int
 add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
-	Node *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
+	Node *expr = argument_expression(aggref, i);
 	ColumnSpec col = {.input = args[i]};
 
 	col.typid = exprType(expr);
@@ -382,6 +391,28 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 }
 
 /*
+ * Sets the bins of both dimensions, and the numbers of a grid's bins as bins of a slot. The planner
+ * has checked the parameters, and has made the column with these numbers (grid_bin.c).
+ */
+static bool
+grid_bins(AggOutput *out, BinSpec *bins, Aggref *aggref, int set, int column)
+{
+	int width;
+
+	/* rows of a row set have no other columns than the arguments */
+	if (set > 0 || column < 0 || !aggmap_grid_parameters(aggref, &out->bins, &out->y))
+		return false;
+	width = spec_bins_width(&out->bins) * spec_bins_width(&out->y);
+	/* the product of these integers is exact: number i is in bin i */
+	*bins = (BinSpec){.kind = BIN_UNIFORM,
+					  .lo = 1,
+					  .hi = width - 1,
+					  .n = width - 2,
+					  .formula = GPUAGG_BINS_PRODUCT};
+	return true;
+}
+
+/*
  * Returns whether the last digits of a state depend on the order of rows, although the monoid
  * commutes.
  */
@@ -408,7 +439,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		return false;
 	if (binned)
 	{
-		if (!histogram_bins(&bins, row->kind, aggref, parent, econtext))
+		if (finalize_has_grid(row->kind) ?
+				!grid_bins(out, &bins, aggref, set, set > 0 ? -1 : args[out->agg.nargs]) :
+				!histogram_bins(&bins, row->kind, aggref, parent, econtext))
 			return false;
 		out->width = spec_bins_width(&bins);
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->support.many_bins)
@@ -472,7 +505,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		out->slots[SCALE_SLOT] =
 			spec_add_slot(spec, MONOID_MAX_I32, add_argument(spec, aggref, args, 0, ARGUMENT_SCALE),
 						  -1, filter, set, NULL);
-	if (binned)
+	if (binned && !finalize_has_grid(row->kind))
 		out->bins = bins;
 	out->kind = row->kind;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;

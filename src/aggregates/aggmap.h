@@ -110,12 +110,23 @@ extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
  */
 extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
 
+/*
+ * Returns the bin of gpu_histogram2d as an expression of the aggregate's arguments; NULL for other
+ * aggregates, and if the bin cannot be computed so. It is an input for aggmap_build() after those
+ * of the arguments. It raises no error if the arguments raise none.
+ */
+extern Node *aggmap_grid_bin(const Aggref *aggref);
+
+/* Returns whether this is gpu_histogram2d. */
+extern bool aggmap_has_grid(Oid aggfnoid);
+
 /* One aggregate of the query in the executor. */
 typedef struct AggOutput AggOutput;
 
 /*
  * Adds what the aggregate needs to *spec. args[i] is the input expression number of the Aggref's
- * argument i; filter is that of its filter, or -1. `linear`: how the argument depends on the input,
+ * argument i, and for gpu_histogram2d without DISTINCT and sorted rows also the one of its bin, or
+ * -1; filter is that of its filter, or -1. `linear`: how the argument depends on the input,
  * whose column is `source`; NULL: it is the input. `set` is SlotSpec.set. Constant parameters, such
  * as bounds of histograms, are evaluated here if that cannot fail. Allocates in the current
  * context.

@@ -44,6 +44,8 @@ typedef enum FinalizeKind
 	FINALIZE_HIST_WEIGHTED,
 	FINALIZE_HIST_THRESHOLDS,
 	FINALIZE_HIST_LOG,
+	FINALIZE_HIST_GRID, /* two dimensions */
+	FINALIZE_HIST_GRID_WEIGHTED,
 	FINALIZE_HLL,        /* bigint: the estimate */
 	FINALIZE_ARG,        /* the value in the row with the extreme key */
 	FINALIZE_MAXSUB_I64, /* the state is the transition value */
@@ -99,6 +101,7 @@ struct AggOutput
 	PartialKind partial; /* kind of the gpuagg_state to be returned; PARTIAL_NONE: the transition
 							value is returned */
 	BinSpec bins;        /* bins of a histogram, for its state */
+	BinSpec y;           /* the same for its second dimension */
 	FmgrInfo output; /* output function for PARTIAL_TEXT and PARTIAL_BINARY of a transition value */
 
 	FallbackAgg agg;  /* the catalog's data of the aggregate; without columns */
@@ -138,12 +141,26 @@ extern void final_values_init(AggOutput *out, Oid finalfn);
  */
 extern int aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int most);
 
+/* Returns whether this is a histogram of two dimensions. */
+static inline bool
+finalize_has_grid(FinalizeKind kind)
+{
+	return kind == FINALIZE_HIST_GRID || kind == FINALIZE_HIST_GRID_WEIGHTED;
+}
+
+/*
+ * Sets the bins of both dimensions from the constant arguments of gpu_histogram2d. Returns false if
+ * they are not constant or not valid.
+ */
+extern bool aggmap_grid_parameters(const Aggref *aggref, BinSpec *x, BinSpec *y);
+
 /* Returns whether the aggregate has slots with bins, whose bounds are its arguments. */
 static inline bool
 finalize_has_bins(FinalizeKind kind)
 {
 	return kind == FINALIZE_HIST_UNIFORM || kind == FINALIZE_HIST_WEIGHTED ||
-		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
+		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL ||
+		finalize_has_grid(kind);
 }
 
 /*

@@ -162,6 +162,8 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
 		case FINALIZE_HIST_LOG:
+		case FINALIZE_HIST_GRID:
+		case FINALIZE_HIST_GRID_WEIGHTED:
 		case FINALIZE_HLL:
 		case FINALIZE_ARG:
 		case FINALIZE_MATRIX:
@@ -276,6 +278,7 @@ binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
 	const char *bins =
 		(const char *) groups->slots[out->slots[1]] + (Size) g * out->width * sizeof(int64);
+	Datum array;
 
 	*isnull = false;
 	if (out->kind == FINALIZE_HLL)
@@ -285,9 +288,11 @@ binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	*isnull = STATE(int64, 0) == 0;
 	if (*isnull)
 		return (Datum) 0;
-	if (out->kind == FINALIZE_HIST_WEIGHTED)
-		return histogram_weight_array((const double *) bins, out->width);
-	return histogram_count_array((const int64 *) bins, out->width);
+	if (out->kind == FINALIZE_HIST_WEIGHTED || out->kind == FINALIZE_HIST_GRID_WEIGHTED)
+		array = histogram_weight_array((const double *) bins, out->width);
+	else
+		array = histogram_count_array((const int64 *) bins, out->width);
+	return finalize_has_grid(out->kind) ? histogram_grid_array(array, &out->bins, &out->y) : array;
 }
 
 /* Returns the value that has this code in a column of this type. */
@@ -411,8 +416,12 @@ serialize_slots_of_group(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
 		case FINALIZE_HIST_LOG:
+		case FINALIZE_HIST_GRID:
+		case FINALIZE_HIST_GRID_WEIGHTED:
 			return histogram_state(
-				&out->bins, out->kind == FINALIZE_HIST_WEIGHTED, out->kind == FINALIZE_HIST_LOG,
+				&out->bins, &out->y,
+				out->kind == FINALIZE_HIST_WEIGHTED || out->kind == FINALIZE_HIST_GRID_WEIGHTED,
+				out->kind == FINALIZE_HIST_LOG,
 				(const int64 *) groups->slots[out->slots[1]] + (Size) g * out->width);
 		case FINALIZE_HLL:
 			return hll_state((const int32 *) groups->slots[out->slots[1]] + (Size) g * out->width);

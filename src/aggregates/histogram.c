@@ -1,6 +1,6 @@
 /*
  * histogram.c
- *	  gpu_histogram and gpu_histogram_log as ordinary aggregates.
+ *	  gpu_histogram, gpu_histogram_log and gpu_histogram2d as ordinary aggregates.
  *
  * The transition state has the parameters and one count or sum for each bin. The first row that
  * counts creates it in the aggregate's context; other rows update it in place. Rows whose value (or
@@ -9,6 +9,8 @@
  *
  * A log-spaced histogram has thresholds, the edges of its bins. lo and hi of its BinSpec are the
  * parameters from which they were computed.
+ *
+ * A histogram of two dimensions has a grid of bins: the bins of x times those of y, by rows of x.
  *
  * Errors are worded like those of core's width_bucket functions, with the names of the SQL function
  * and of its arguments.
@@ -42,12 +44,17 @@ PG_FUNCTION_INFO_V1(gpuagg_histogram_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_counts);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_weights);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_log);
+PG_FUNCTION_INFO_V1(gpuagg_histogram2d_accum);
+PG_FUNCTION_INFO_V1(gpuagg_histogram2d_accum_weighted);
+PG_FUNCTION_INFO_V1(gpuagg_histogram2d_counts);
+PG_FUNCTION_INFO_V1(gpuagg_histogram2d_weights);
 PG_FUNCTION_INFO_V1(gpu_histogram_log_thresholds);
 
 /* The transition state. */
 typedef struct Histogram
 {
 	BinSpec bins; /* its thresholds, if any, are in the state's context */
+	BinSpec y;    /* BIN_NONE: the histogram has one dimension */
 	bool weighted;
 	bool log; /* a state of gpu_histogram_log */
 	int width;
@@ -101,6 +108,25 @@ histogram_check_uniform(const char *function, double lo, double hi, int n)
 	check_bounds(function, lo, hi, n, HISTOGRAM_MAX_BINS, false);
 	if (lo == hi)
 		report_invalid_bounds(psprintf("lo of %s cannot equal hi", function), false);
+}
+
+bool
+histogram_grid_fits(int nx, int ny)
+{
+	return (nx + 2) * (int64) (ny + 2) <= HISTOGRAM_MAX_BINS;
+}
+
+void
+histogram_check_grid(const char *function, const BinSpec *x, const BinSpec *y)
+{
+	histogram_check_uniform(psprintf("%s over x", function), x->lo, x->hi, x->n);
+	histogram_check_uniform(psprintf("%s over y", function), y->lo, y->hi, y->n);
+	if (!histogram_grid_fits(x->n, y->n))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
+				 errmsg("bins of %s must not be more than %d", function, HISTOGRAM_MAX_BINS),
+				 errdetail("(nx + 2) * (ny + 2) is %lld.",
+						   (x->n + 2) * (long long) (y->n + 2))));
 }
 
 int
@@ -220,15 +246,24 @@ histogram_check_thresholds(const char *function, ArrayType *array, int *n)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* Creates an empty histogram in `cxt`, with a copy of the thresholds. */
+/*
+ * Creates an empty histogram in `cxt`, with a copy of the thresholds. y: the bins of the second
+ * dimension, or NULL.
+ */
 static Histogram *
-histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
+histogram_create(MemoryContext cxt, const BinSpec *bins, const BinSpec *y, bool weighted)
 {
 	Histogram *h = MemoryContextAllocZero(cxt, sizeof(Histogram));
 
 	h->bins = *bins;
 	h->weighted = weighted;
 	h->width = spec_bins_width(bins);
+	if (y && y->kind != BIN_NONE)
+	{
+		h->y = *y;
+		h->y.formula = histogram_formula(y->lo, y->hi, y->n);
+		h->width *= spec_bins_width(y);
+	}
 	h->u.counts = MemoryContextAllocZero(cxt, h->width * sizeof(int64));
 	if (bins->kind == BIN_THRESHOLDS)
 	{
@@ -248,6 +283,8 @@ same_parameters(const BinSpec *a, const BinSpec *b)
 {
 	if (a->kind != b->kind || a->n != b->n)
 		return false;
+	if (a->kind == BIN_NONE)
+		return true;
 	if (a->kind == BIN_UNIFORM)
 		return a->lo == b->lo && a->hi == b->hi;
 	return memcmp(a->thresholds, b->thresholds, a->n * sizeof(double)) == 0;
@@ -267,7 +304,8 @@ report_changed_parameters(const char *names)
 static const char *
 parameter_names(const Histogram *h)
 {
-	return h->log                   ? "lo, hi, and nbins of gpu_histogram_log" :
+	return h->y.kind != BIN_NONE    ? "bounds and numbers of bins of gpu_histogram2d" :
+		h->log                      ? "lo, hi, and nbins of gpu_histogram_log" :
 		h->bins.kind == BIN_UNIFORM ? "lo, hi, and nbins of gpu_histogram" :
 									  "thresholds of gpu_histogram";
 }
@@ -284,14 +322,14 @@ state_argument(FunctionCallInfo fcinfo, int i)
  * parameters, which are valid, are not those of the state.
  */
 static Histogram *
-state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
+state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, const BinSpec *y, bool weighted)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
 	Histogram *h = state_argument(fcinfo, 0);
 
 	if (h == NULL)
-		return histogram_create(cxt, bins, weighted);
-	if (!same_parameters(&h->bins, bins))
+		return histogram_create(cxt, bins, y, weighted);
+	if (!same_parameters(&h->bins, bins) || (y && !same_parameters(&h->y, y)))
 		report_changed_parameters(parameter_names(h));
 	return h;
 }
@@ -338,7 +376,7 @@ gpuagg_histogram_accum(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
 	bins = uniform_arguments(fcinfo);
-	h = state_for_row(fcinfo, &bins, false);
+	h = state_for_row(fcinfo, &bins, NULL, false);
 	h->u.counts[histogram_uniform_bin(&h->bins, PG_GETARG_FLOAT8(1))]++;
 	PG_RETURN_POINTER(h);
 }
@@ -354,7 +392,7 @@ gpuagg_histogram_accum_weighted(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(5))
 		RETURN_STATE_UNCHANGED();
 	bins = uniform_arguments(fcinfo);
-	h = state_for_row(fcinfo, &bins, true);
+	h = state_for_row(fcinfo, &bins, NULL, true);
 	sum = &h->u.weights[histogram_uniform_bin(&h->bins, PG_GETARG_FLOAT8(1))];
 	*sum = float8_pl(*sum, PG_GETARG_FLOAT8(5));
 	PG_RETURN_POINTER(h);
@@ -376,7 +414,7 @@ gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 				 errmsg("thresholds of gpu_histogram cannot be null")));
 	array = PG_GETARG_ARRAYTYPE_P(2);
 	bins.thresholds = histogram_check_thresholds("gpu_histogram", array, &bins.n);
-	h = state_for_row(fcinfo, &bins, false);
+	h = state_for_row(fcinfo, &bins, NULL, false);
 	h->u.counts[gpuagg_bin_thresholds(PG_GETARG_FLOAT8(1), bins.thresholds, bins.n)]++;
 	PG_FREE_IF_COPY(array, 2);
 	PG_RETURN_POINTER(h);
@@ -426,7 +464,7 @@ gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 	{
 		MemoryContext cxt = aggregate_context(fcinfo);
 
-		h = histogram_create(cxt, log_bins(fcinfo->flinfo, &bins), false);
+		h = histogram_create(cxt, log_bins(fcinfo->flinfo, &bins), NULL, false);
 		h->log = true;
 	}
 	else if (bins.lo != h->bins.lo || bins.hi != h->bins.hi || bins.n != h->bins.n - 1)
@@ -435,6 +473,69 @@ gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 		report_changed_parameters(parameter_names(h));
 	}
 	h->u.counts[gpuagg_bin_thresholds(PG_GETARG_FLOAT8(1), h->bins.thresholds, h->bins.n)]++;
+	PG_RETURN_POINTER(h);
+}
+
+/*
+ * Returns the state for a row of gpu_histogram2d, with the row's bin in *bin. Raises an error if
+ * the parameters in arguments 2 to 4 and 6 to 8 are invalid, or not those of the state.
+ */
+static Histogram *
+grid_state_for_row(FunctionCallInfo fcinfo, bool weighted, int *bin)
+{
+	BinSpec x = {BIN_UNIFORM}, y = {BIN_UNIFORM};
+	Histogram *h;
+
+	for (int i = 2; i < 9; i++)
+		if (PG_ARGISNULL(i))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("bounds and numbers of bins of gpu_histogram2d cannot be null")));
+	x.lo = PG_GETARG_FLOAT8(2);
+	x.hi = PG_GETARG_FLOAT8(3);
+	x.n = PG_GETARG_INT32(4);
+	y.lo = PG_GETARG_FLOAT8(6);
+	y.hi = PG_GETARG_FLOAT8(7);
+	y.n = PG_GETARG_INT32(8);
+	/* the parameters of a state are valid */
+	h = state_argument(fcinfo, 0);
+	if (h == NULL || !same_parameters(&h->bins, &x) || !same_parameters(&h->y, &y))
+	{
+		histogram_check_grid("gpu_histogram2d", &x, &y);
+		h = state_for_row(fcinfo, &x, &y, weighted);
+	}
+	*bin = histogram_uniform_bin(&h->bins, PG_GETARG_FLOAT8(1)) * spec_bins_width(&y) +
+		histogram_uniform_bin(&h->y, PG_GETARG_FLOAT8(5));
+	return h;
+}
+
+/* (internal, x, xlo, xhi, nx, y, ylo, yhi, ny) */
+Datum
+gpuagg_histogram2d_accum(PG_FUNCTION_ARGS)
+{
+	Histogram *h;
+	int bin;
+
+	aggregate_context(fcinfo);
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(5))
+		RETURN_STATE_UNCHANGED();
+	h = grid_state_for_row(fcinfo, false, &bin);
+	h->u.counts[bin]++;
+	PG_RETURN_POINTER(h);
+}
+
+/* (internal, x, xlo, xhi, nx, y, ylo, yhi, ny, weight) */
+Datum
+gpuagg_histogram2d_accum_weighted(PG_FUNCTION_ARGS)
+{
+	Histogram *h;
+	int bin;
+
+	aggregate_context(fcinfo);
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(5) || PG_ARGISNULL(9))
+		RETURN_STATE_UNCHANGED();
+	h = grid_state_for_row(fcinfo, true, &bin);
+	h->u.weights[bin] = float8_pl(h->u.weights[bin], PG_GETARG_FLOAT8(9));
 	PG_RETURN_POINTER(h);
 }
 
@@ -453,10 +554,11 @@ gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 		RETURN_STATE_UNCHANGED();
 	if (a == NULL)
 	{
-		a = histogram_create(cxt, &b->bins, b->weighted);
+		a = histogram_create(cxt, &b->bins, &b->y, b->weighted);
 		a->log = b->log;
 	}
-	if (!same_parameters(&a->bins, &b->bins) || a->weighted != b->weighted)
+	if (!same_parameters(&a->bins, &b->bins) || !same_parameters(&a->y, &b->y) ||
+		a->weighted != b->weighted)
 		report_changed_parameters(parameter_names(a));
 	for (int i = 0; i < a->width; i++)
 	{
@@ -479,7 +581,8 @@ enum
 {
 	STATE_WEIGHTED = 1,
 	STATE_THRESHOLDS = 2,
-	STATE_LOG = 4
+	STATE_LOG = 4,
+	STATE_GRID = 8
 };
 
 /*
@@ -487,16 +590,18 @@ enum
  * log-spaced histogram is written without its edges.
  */
 bytea *
-histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values)
+histogram_state(const BinSpec *bins, const BinSpec *y, bool weighted, bool log, const void *values)
 {
-	int width = spec_bins_width(bins);
+	bool grid = y->kind != BIN_NONE;
+	int width = spec_bins_width(bins) * (grid ? spec_bins_width(y) : 1);
 	const uint64 *words = values;
 	StringInfoData buf;
 
 	pq_begintypsend(&buf);
 	pq_sendbyte(&buf,
 				(weighted ? STATE_WEIGHTED : 0) |
-					(bins->kind == BIN_THRESHOLDS ? STATE_THRESHOLDS : 0) | (log ? STATE_LOG : 0));
+					(bins->kind == BIN_THRESHOLDS ? STATE_THRESHOLDS : 0) | (log ? STATE_LOG : 0) |
+					(grid ? STATE_GRID : 0));
 	pq_sendint32(&buf, bins->n);
 	if (bins->kind == BIN_UNIFORM || log)
 	{
@@ -506,6 +611,12 @@ histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values
 	else
 		for (int i = 0; i < bins->n; i++)
 			pq_sendfloat8(&buf, bins->thresholds[i]);
+	if (grid)
+	{
+		pq_sendint32(&buf, y->n);
+		pq_sendfloat8(&buf, y->lo);
+		pq_sendfloat8(&buf, y->hi);
+	}
 	enlargeStringInfo(&buf, width * sizeof(uint64));
 	for (int i = 0; i < width; i++)
 		pq_writeint64(&buf, words[i]);
@@ -519,7 +630,7 @@ gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 	Histogram *h = (Histogram *) PG_GETARG_POINTER(0);
 
 	aggregate_context(fcinfo);
-	PG_RETURN_BYTEA_P(histogram_state(&h->bins, h->weighted, h->log, h->u.counts));
+	PG_RETURN_BYTEA_P(histogram_state(&h->bins, &h->y, h->weighted, h->log, h->u.counts));
 }
 
 /*
@@ -576,17 +687,28 @@ gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 	Histogram *h;
 	int flags;
 	const BinSpec *bins;
+	BinSpec y = {BIN_NONE};
+	int64 width;
 
 	aggregate_context(fcinfo);
 	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
 	flags = pq_getmsgbyte(&buf);
-	if (flags & ~(STATE_WEIGHTED | STATE_THRESHOLDS | STATE_LOG) ||
-		((flags & STATE_LOG) && flags != (STATE_LOG | STATE_THRESHOLDS)))
+	if (flags & ~(STATE_WEIGHTED | STATE_THRESHOLDS | STATE_LOG | STATE_GRID) ||
+		((flags & STATE_LOG) && flags != (STATE_LOG | STATE_THRESHOLDS)) ||
+		((flags & STATE_GRID) && (flags & STATE_THRESHOLDS)))
 		portable_invalid("histogram");
 	bins = read_bins(fcinfo, &buf, flags);
-	if (buf.len - buf.cursor != spec_bins_width(bins) * sizeof(uint64))
+	width = spec_bins_width(bins);
+	if (flags & STATE_GRID)
+	{
+		y = *read_bins(fcinfo, &buf, 0);
+		if (!histogram_grid_fits(bins->n, y.n))
+			portable_invalid("histogram");
+		width *= spec_bins_width(&y);
+	}
+	if (buf.len - buf.cursor != width * sizeof(uint64))
 		portable_invalid("histogram");
-	h = histogram_create(CurrentMemoryContext, bins, flags & STATE_WEIGHTED);
+	h = histogram_create(CurrentMemoryContext, bins, &y, flags & STATE_WEIGHTED);
 	h->log = flags & STATE_LOG;
 	for (int i = 0; i < h->width; i++)
 	{
@@ -617,6 +739,27 @@ histogram_weight_array(const double *weights, int width)
 	return array;
 }
 
+Datum
+histogram_grid_array(Datum array, const BinSpec *x, const BinSpec *y)
+{
+	int dims[2] = {spec_bins_width(x), spec_bins_width(y)};
+	int bounds[2] = {1, 1};
+	ArrayType *flat = DatumGetArrayTypeP(array);
+	Oid type = ARR_ELEMTYPE(flat);
+	Size bytes = (Size) dims[0] * dims[1] * sizeof(int64);
+	Size size = ARR_OVERHEAD_NONULLS(2) + bytes;
+	ArrayType *grid = palloc0(size);
+
+	SET_VARSIZE(grid, size);
+	grid->ndim = 2;
+	grid->elemtype = type;
+	memcpy(ARR_DIMS(grid), dims, sizeof(dims));
+	memcpy(ARR_LBOUND(grid), bounds, sizeof(bounds));
+	memcpy(ARR_DATA_PTR(grid), ARR_DATA_PTR(flat), bytes);
+	pfree(flat);
+	PG_RETURN_ARRAYTYPE_P(grid);
+}
+
 /* Final function of histograms of counts. NULL if no row counts. */
 Datum
 gpuagg_histogram_counts(PG_FUNCTION_ARGS)
@@ -625,8 +768,8 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 
 	if (h == NULL)
 		PG_RETURN_NULL();
-	/* gpuagg_finish() may pass a state of the other aggregate */
-	if (h->weighted)
+	/* gpuagg_finish() may pass a state of another aggregate */
+	if (h->weighted || h->y.kind != BIN_NONE)
 		portable_invalid("histogram");
 	PG_RETURN_DATUM(histogram_count_array(h->u.counts, h->width));
 }
@@ -639,9 +782,35 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 
 	if (h == NULL)
 		PG_RETURN_NULL();
-	if (!h->weighted)
+	if (!h->weighted || h->y.kind != BIN_NONE)
 		portable_invalid("histogram");
 	PG_RETURN_DATUM(histogram_weight_array(h->u.weights, h->width));
+}
+
+/* Final function of gpu_histogram2d. NULL if no row counts. */
+Datum
+gpuagg_histogram2d_counts(PG_FUNCTION_ARGS)
+{
+	Histogram *h = state_argument(fcinfo, 0);
+
+	if (h == NULL)
+		PG_RETURN_NULL();
+	if (h->weighted || h->y.kind == BIN_NONE)
+		portable_invalid("histogram");
+	return histogram_grid_array(histogram_count_array(h->u.counts, h->width), &h->bins, &h->y);
+}
+
+/* Final function of gpu_histogram2d with weights. NULL if no row counts. */
+Datum
+gpuagg_histogram2d_weights(PG_FUNCTION_ARGS)
+{
+	Histogram *h = state_argument(fcinfo, 0);
+
+	if (h == NULL)
+		PG_RETURN_NULL();
+	if (!h->weighted || h->y.kind == BIN_NONE)
+		portable_invalid("histogram");
+	return histogram_grid_array(histogram_weight_array(h->u.weights, h->width), &h->bins, &h->y);
 }
 
 /* (lo, hi, nbins): returns the edges of a log-spaced histogram */

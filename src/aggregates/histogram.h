@@ -36,14 +36,38 @@ extern void histogram_check_uniform(const char *function, double lo, double hi, 
 extern void histogram_check_log(const char *function, double lo, double hi, int n);
 extern const double *histogram_check_thresholds(const char *function, ArrayType *array, int *n);
 
+/* Returns whether a grid of bins is not too large. */
+extern bool histogram_grid_fits(int nx, int ny);
+
+/* Checks the parameters of both dimensions of a grid, and raises an error as the functions above. */
+extern void histogram_check_grid(const char *function, const BinSpec *x, const BinSpec *y);
+
 /* Returns the n + 1 edges of n log-spaced bins, which are the thresholds of gpu_histogram_log. */
 extern double *histogram_log_thresholds(double lo, double hi, int n);
 
-/* Returns the serialized state of a histogram. `values` has a count or a weight for each bin. */
-extern bytea *histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values);
+/*
+ * Returns the serialized state of a histogram. `values` has a count or a weight for each bin. y:
+ * the bins of the second dimension, or BIN_NONE.
+ */
+extern bytea *histogram_state(const BinSpec *bins, const BinSpec *y, bool weighted, bool log,
+							  const void *values);
 
 /* Return one-dimensional arrays of all bins. */
 extern Datum histogram_count_array(const int64 *counts, int width);
 extern Datum histogram_weight_array(const double *weights, int width);
+
+/*
+ * Returns a one-dimensional array of a grid's bins with the grid's two dimensions. Frees the
+ * former.
+ */
+extern Datum histogram_grid_array(Datum array, const BinSpec *x, const BinSpec *y);
+
+/*
+ * Sets the bounds of a bin; *lower is not above *upper. With `exact`, a uniform bin has exactly the
+ * values from *lower up to before *upper (if bins count downwards: from *upper down to before
+ * *lower). Without, bounds may differ by a rounding, but are the numbers that a user would write.
+ */
+extern void histogram_bounds(const BinSpec *bins, int bin, bool exact, double *lower,
+							 double *upper);
 
 #endif /* GPUAGG_HISTOGRAM_H */

@@ -194,7 +194,7 @@ first_value(const BinSpec *bins, int bin)
 	return sign * select_f64_of(most) + 0.0;
 }
 
-/* bin_bounds() for equal bins. */
+/* histogram_bounds() for equal bins. */
 static void
 uniform_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
 {
@@ -211,7 +211,7 @@ uniform_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *
 	*upper = Max(first, next);
 }
 
-/* bin_bounds() for n thresholds t. */
+/* histogram_bounds() for n thresholds t. */
 static void
 threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
 {
@@ -220,13 +220,8 @@ threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
 	*upper = bin < n ? t[bin] : isnan(*lower) ? *lower : get_float8_infinity();
 }
 
-/*
- * Sets the bounds of a bin; *lower is not above *upper. With `exact`, a uniform bin has exactly the
- * values from *lower up to before *upper (if bins count downwards: from *upper down to before
- * *lower). Without, bounds may differ by a rounding, but are the numbers that a user would write.
- */
-static void
-bin_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
+void
+histogram_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
 {
 	if (bins->kind == BIN_UNIFORM)
 		uniform_bounds(bins, bin, exact, lower, upper);
@@ -288,7 +283,7 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		Datum row[5];
 		bool rownulls[5] = {false, false, false, c->nulls[i], false};
 
-		bin_bounds(bins, i, true, &lower, &upper);
+		histogram_bounds(bins, i, true, &lower, &upper);
 		row[0] = Int32GetDatum(i);
 		row[1] = Float8GetDatum(lower);
 		row[2] = Float8GetDatum(upper);
@@ -446,7 +441,7 @@ quantile_of_fraction(const Quantiles *q, double fraction)
 			left = mid + 1;
 	}
 	before = left > 0 ? q->cumulative[left - 1] : 0;
-	bin_bounds(q->bins, q->down ? q->n - 1 - left : left, false, &lower, &upper);
+	histogram_bounds(q->bins, q->down ? q->n - 1 - left : left, false, &lower, &upper);
 	return interpolate(lower, upper, (target - before) / (q->cumulative[left] - before));
 }
 

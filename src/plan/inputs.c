@@ -15,6 +15,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
+#include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
 #include "analysis/analysis.h"
 #include "common/compat.h"
@@ -63,10 +64,22 @@ guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 	return (Node *) guard;
 }
 
+/* Returns the input that is the bin of gpu_histogram2d; -1 if its transition function computes it. */
+static int
+grid_bin_input(GroupQuery *query, const Aggref *aggref)
+{
+	Node *bin = aggmap_grid_bin(partial_aggref(aggref));
+
+	if (bin == NULL)
+		return -1;
+	return lookup_or_add_input(
+		query, guard_argument(query->root, (Expr *) bin, aggref->aggfilter), 0);
+}
+
 /*
  * Collects the inputs of keys, arguments and filters.  agg_inputs gets a list for each aggregate:
  * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments or of
- * their sources.
+ * their sources, and of its bin (aggmap_grid_bin).
  */
 void
 plan_collect_inputs(GroupQuery *query)
@@ -104,6 +117,8 @@ plan_collect_inputs(GroupQuery *query)
 				inputs,
 				lookup_or_add_input(query, guard_argument(query->root, arg, aggref->aggfilter), 0));
 		}
+		if (!sorts && aggmap_has_grid(partial_aggref(aggref)->aggfnoid))
+			inputs = lappend_int(inputs, grid_bin_input(query, aggref));
 		query->agg_inputs = lappend(query->agg_inputs, inputs);
 	}
 }

@@ -313,7 +313,7 @@ sub own_aggregate
 {
 	my ($wild, $from) = @_;
 	my @columns = @{ $from->{columns} };
-	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'merge', 'product', 'extreme', 'extreme', 'top');
+	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'grid', 'merge', 'product', 'extreme', 'extreme', 'top');
 	my ($number, $value, $key, $call, $norm, $float, $row);
 	my $kind;
 
@@ -339,6 +339,13 @@ sub own_aggregate
 	elsif ($kind eq 'weights')
 	{
 		$call = "gpu:histogram($number, 0, " . constant('float8', 50) . ', 5, ' . pick(of_kind('int', @columns))->{name} . ' % 100)';
+	}
+	elsif ($kind eq 'grid')
+	{
+		my $other = pick(of_kind('int', @columns))->{name};
+		my ($x, $y) = chance(0.5) ? ($number, $other) : ($other, $number);
+		my $bounds = pick('-10, 100, 5', '100, -10, 3', "-0.5, " . constant('float8', 3.5) . ', 4');
+		$call = "gpu:histogram2d($x, $bounds, $y, " . pick('0, 50, 4', "-1, '1e300', 2", '7, -7, 1', '0, 5, 100') . (chance(0.3) ? ", $other % 100)" : ')');
 	}
 	elsif ($kind eq 'logs')
 	{
