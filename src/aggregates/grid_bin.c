@@ -61,7 +61,8 @@ dimension(const Aggref *aggref, int first, BinSpec *bins)
 bool
 aggmap_grid_parameters(const Aggref *aggref, BinSpec *x, BinSpec *y)
 {
-	return dimension(aggref, 0, x) && dimension(aggref, GRID_Y, y) && histogram_grid_fits(x->n, y->n);
+	return dimension(aggref, 0, x) && dimension(aggref, GRID_Y, y) &&
+		histogram_grid_fits(x->n, y->n);
 }
 
 /* Returns a call of one of core's functions with a result of type int4. */

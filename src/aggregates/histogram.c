@@ -125,8 +125,7 @@ histogram_check_grid(const char *function, const BinSpec *x, const BinSpec *y)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
 				 errmsg("bins of %s must not be more than %d", function, HISTOGRAM_MAX_BINS),
-				 errdetail("(nx + 2) * (ny + 2) is %lld.",
-						   (x->n + 2) * (long long) (y->n + 2))));
+				 errdetail("(nx + 2) * (ny + 2) is %lld.", (x->n + 2) * (long long) (y->n + 2))));
 }
 
 int

@@ -39,7 +39,7 @@ extern const double *histogram_check_thresholds(const char *function, ArrayType 
 /* Returns whether a grid of bins is not too large. */
 extern bool histogram_grid_fits(int nx, int ny);
 
-/* Checks the parameters of both dimensions of a grid, and raises an error as the functions above. */
+/* Checks the parameters of both dimensions of a grid as the functions above do. */
 extern void histogram_check_grid(const char *function, const BinSpec *x, const BinSpec *y);
 
 /* Returns the n + 1 edges of n log-spaced bins, which are the thresholds of gpu_histogram_log. */

@@ -56,10 +56,9 @@ read_grid(FunctionCallInfo fcinfo, const char *function)
 	Grid grid = {.elemtype = ARR_ELEMTYPE(array)};
 
 	if (grid.elemtype != INT8OID && grid.elemtype != FLOAT8OID)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("counts of %s must be of type bigint[] or double precision[]", function)));
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("counts of %s must be of type bigint[] or double precision[]", function)));
 	if (ARR_NDIM(array) != 2 || ARR_DIMS(array)[0] < 3 || ARR_DIMS(array)[1] < 3)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -133,12 +132,11 @@ typedef struct Palette
 	const char *side, *corner, *bottom;
 } Palette;
 
-static const Palette blocks = {
-	{"  ", "\342\226\221\342\226\221", "\342\226\222\342\226\222", "\342\226\223\342\226\223",
-	 "\342\226\210\342\226\210"},
-	"\342\224\202",
-	"\342\224\224",
-	"\342\224\200\342\224\200"};
+static const Palette blocks = {{"  ", "\342\226\221\342\226\221", "\342\226\222\342\226\222",
+								"\342\226\223\342\226\223", "\342\226\210\342\226\210"},
+							   "\342\224\202",
+							   "\342\224\224",
+							   "\342\224\200\342\224\200"};
 static const Palette characters = {{"  ", "..", "::", "**", "##"}, "|", "+", "--"};
 
 /* Returns the shade of a number: 0 for none, else 1 to 4, the fourth part of the largest each. */
@@ -232,8 +230,7 @@ gpu_heatmap(PG_FUNCTION_ARGS)
 			appendStringInfo(&line, "%*s %s", margin, label, palette->side);
 			for (int x = 1; x <= grid.x.n; x++)
 				appendStringInfoString(
-					&line,
-					palette->shades[shade(number(&grid, x * grid.height + y), largest)]);
+					&line, palette->shades[shade(number(&grid, x * grid.height + y), largest)]);
 			put_line(rsinfo, &line);
 		}
 	put_axis(rsinfo, &grid, palette, margin, outside);

@@ -64,7 +64,7 @@ guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 	return (Node *) guard;
 }
 
-/* Returns the input that is the bin of gpu_histogram2d; -1 if its transition function computes it. */
+/* Returns the input that is the bin of gpu_histogram2d; -1 if it cannot be an input. */
 static int
 grid_bin_input(GroupQuery *query, const Aggref *aggref)
 {
@@ -72,8 +72,8 @@ grid_bin_input(GroupQuery *query, const Aggref *aggref)
 
 	if (bin == NULL)
 		return -1;
-	return lookup_or_add_input(
-		query, guard_argument(query->root, (Expr *) bin, aggref->aggfilter), 0);
+	return lookup_or_add_input(query, guard_argument(query->root, (Expr *) bin, aggref->aggfilter),
+							   0);
 }
 
 /*

@@ -18,6 +18,8 @@ DECLARE
 BEGIN
 	EXECUTE format('SELECT %s(%s)::text FROM release_rows', split_part(signature, '(', 1),
 		CASE WHEN signature ~ 'histogram_accum_thresholds' THEN 'f8, ''{-1,0,0.25}''' WHEN signature ~ 'histogram_accum_weighted' THEN 'f8, -1, 1, 3, f4'
+			WHEN signature ~ 'histogram2d_accum_weighted' THEN 'f8, -1, 1, 2, i2, 0, 10, 1, f4'
+			WHEN signature ~ 'histogram2d' THEN 'f8, -1, 1, 2, i2, 0, 10, 1'
 			WHEN signature ~ 'histogram_accum_log' THEN 'f8, 0.1, 10, 3' WHEN signature ~ 'histogram' THEN 'f8, -1, 1, 3'
 			WHEN signature ~ 'sketch' THEN format('f8, %s', CASE WHEN types ~ '\[' THEN '''{0.1,0.5}''::float8[]' ELSE '0.5' END)
 			WHEN signature ~ 'arg.*_n_' THEN 'txt, d, 2' WHEN signature ~ '_n_transfn' THEN 'num, 2'
