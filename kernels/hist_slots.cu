@@ -19,7 +19,8 @@ native_input_type(MonoidId op)
 	if (op == MONOID_SUM_F32 || op == MONOID_MIN_F32 || op == MONOID_MAX_F32)
 		return GPUAGG_VALUE_F32;
 	if (op == MONOID_SUM_F64 || op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 ||
-		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64)
+		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64 ||
+		op == MONOID_MOMENTS_F64)
 		return GPUAGG_VALUE_F64;
 	switch (gpuagg_monoids[op].input_size)
 	{

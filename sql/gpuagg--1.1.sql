@@ -1415,6 +1415,50 @@ COMMENT ON AGGREGATE gpu_median(interval) IS
 'median of the non-null values, the mean of the two in the middle where their number is even; null without one; the answer of percentile_cont(0.5)';
 
 /*
+ * Skewness and kurtosis.
+ */
+CREATE FUNCTION gpuagg_moments_accum(float8[], float8) RETURNS float8[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_moments_accum(float8[], float8) IS
+'transition function of gpu_skewness and gpu_kurtosis: number, mean and sums of the second to fourth powers of deviations; null values change nothing';
+CREATE FUNCTION gpuagg_moments_combine(float8[], float8[]) RETURNS float8[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_moments_combine(float8[], float8[]) IS
+'combine function of gpu_skewness and gpu_kurtosis; null for null';
+CREATE FUNCTION gpuagg_skewness_samp(float8[]) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_skewness_samp(float8[]) IS 'final function of gpu_skewness; null for null';
+CREATE FUNCTION gpuagg_skewness_pop(float8[]) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_skewness_pop(float8[]) IS 'final function of gpu_skewness_pop; null for null';
+CREATE FUNCTION gpuagg_kurtosis_samp(float8[]) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_kurtosis_samp(float8[]) IS 'final function of gpu_kurtosis; null for null';
+CREATE FUNCTION gpuagg_kurtosis_pop(float8[]) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_kurtosis_pop(float8[]) IS 'final function of gpu_kurtosis_pop; null for null';
+CREATE AGGREGATE gpu_skewness(x float8) (
+    SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', FINALFUNC = gpuagg_skewness_samp,
+    COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_skewness(float8) IS
+'skewness of the population that the non-null values are a sample of (adjusted Fisher-Pearson, G1); null for less than three values, and if all are equal; NaN if one is NaN or infinite';
+CREATE AGGREGATE gpu_skewness_pop(x float8) (
+    SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', FINALFUNC = gpuagg_skewness_pop,
+    COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_skewness_pop(float8) IS
+'skewness of the non-null values themselves (g1); null if all are equal or there is none; NaN if one of several is NaN or infinite';
+CREATE AGGREGATE gpu_kurtosis(x float8) (
+    SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', FINALFUNC = gpuagg_kurtosis_samp,
+    COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_kurtosis(float8) IS
+'excess kurtosis (0 for a normal distribution) of the population that the non-null values are a sample of (G2); null for less than four values, and if all are equal; NaN if one is NaN or infinite';
+CREATE AGGREGATE gpu_kurtosis_pop(x float8) (
+    SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', FINALFUNC = gpuagg_kurtosis_pop,
+    COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_kurtosis_pop(float8) IS
+'excess kurtosis (0 for a normal distribution) of the non-null values themselves (g2); null if all are equal or there is none; NaN if one of several is NaN or infinite';
+
+/*
  * Sketches of bounded size: percentiles, and the number of distinct values.
  */
 CREATE FUNCTION gpuagg_hll_transfn(internal, "any") RETURNS internal
@@ -1664,6 +1708,10 @@ CREATE AGGREGATE gpuagg_min_n_transfn_state(anyelement, int4) (
     SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_min_n_transfn_state(anyelement, int4) IS
 'transition value of gpu_min_n(anyelement, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_moments_accum_state(float8) (
+    SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_moments_accum_state(float8) IS
+'transition value of gpu_kurtosis(double precision) and of the other aggregates with this transition function, for another server that merges it; not meant for users';
 CREATE AGGREGATE gpuagg_sketch_transfn_state(float8, float8) (
     SFUNC = gpuagg_sketch_transfn, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_serialize,
     COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize, PARALLEL = SAFE);

@@ -420,7 +420,7 @@ static bool
 digits_depend_on_order(MonoidId monoid)
 {
 	return monoid == MONOID_SUM_F32 || monoid == MONOID_SUM_F64 || monoid == MONOID_ACCUM_F64 ||
-		monoid == MONOID_REGR_F64 || monoid == MONOID_PRODUCT_F64;
+		monoid == MONOID_REGR_F64 || monoid == MONOID_PRODUCT_F64 || monoid == MONOID_MOMENTS_F64;
 }
 
 /*

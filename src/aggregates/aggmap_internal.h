@@ -40,6 +40,7 @@ typedef enum FinalizeKind
 	FINALIZE_DEC,   /* slot 1 is the value, a decimal */
 	FINALIZE_ACCUM, /* double precision[], with the layout of core's */
 	FINALIZE_REGR,
+	FINALIZE_MOMENTS, /* double precision[]: the members of gpuagg_moments */
 	FINALIZE_HIST_UNIFORM,
 	FINALIZE_HIST_WEIGHTED,
 	FINALIZE_HIST_THRESHOLDS,

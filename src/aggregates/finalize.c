@@ -150,6 +150,8 @@ slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 			return form_array(FLOAT8OID, &STATE(gpuagg_accum, 0), 3);
 		case FINALIZE_REGR:
 			return form_array(FLOAT8OID, &STATE(gpuagg_regr, 0), 6);
+		case FINALIZE_MOMENTS:
+			return form_array(FLOAT8OID, &STATE(gpuagg_moments, 0), 5);
 		case FINALIZE_MAXSUB_I64:
 			return PointerGetDatum(&STATE(gpuagg_maxsub_i64, 1));
 		case FINALIZE_MAXSUB_F64:

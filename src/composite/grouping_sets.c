@@ -44,6 +44,7 @@ monoid_is_exact(MonoidId monoid)
 		case MONOID_SUM_F64:
 		case MONOID_ACCUM_F64:
 		case MONOID_REGR_F64:
+		case MONOID_MOMENTS_F64:
 		case MONOID_PRODUCT_F64:
 		case MONOID_MIN_F32:
 		case MONOID_MAX_F32:

@@ -140,7 +140,8 @@ translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
  * Returns the magnitude of inputs below which no partial result of an operator overflows, in any
  * order of n inputs, for n up to 2^40. A sum stays below n times the magnitude. Youngs and Cramer's
  * sums (monoid.h) have the square of x * n - sum(x), which is below 2^511 in magnitude, and add at
- * most 8 x * x at a time; combining adds up to n * x * x.
+ * most 8 x * x at a time; combining adds up to n * x * x.  Sums of fourth powers add up to
+ * 16 * n * x^4 at a time.
  */
 static double
 safe_magnitude(MonoidId monoid)
@@ -154,6 +155,8 @@ safe_magnitude(MonoidId monoid)
 		case MONOID_ACCUM_F64:
 		case MONOID_REGR_F64:
 			return ldexp(1, DBL_MAX_EXP / 2 - 2 - 40);
+		case MONOID_MOMENTS_F64:
+			return ldexp(1, DBL_MAX_EXP / 4 - 4 - 40);
 		default:
 			return 0;
 	}

@@ -86,6 +86,15 @@ typedef struct gpuagg_regr
 	double n, sx, sxx, sy, syy, sxy;
 } gpuagg_regr;
 
+/*
+ * Number and mean of inputs, and the sums of the second, third and fourth powers of their deviations
+ * from the mean. If an input is NaN or infinite, all but n are NaN.
+ */
+typedef struct gpuagg_moments
+{
+	double n, mean, m2, m3, m4;
+} gpuagg_moments;
+
 /* An order-preserving code of a key, and a code of its value; see argmax below. */
 typedef struct gpuagg_kv
 {
@@ -480,6 +489,86 @@ regr_f64_error(gpuagg_regr a, gpuagg_regr b, gpuagg_regr r)
 		(isinf(r.sxy) && !xinf && !yinf))
 		return MONOID_ERR_OVERFLOW;
 	return MONOID_ERR_NONE;
+}
+
+MONOID_IDENTITY(moments_f64, gpuagg_moments, 0, 0, 0, 0, 0)
+
+/* Returns the state of one input. */
+GPUAGG_HD gpuagg_moments
+moments_f64_lift(double x)
+{
+	gpuagg_moments r = {1.0, x, 0.0, 0.0, 0.0};
+
+	if (isnan(x) || isinf(x))
+		r.mean = r.m2 = r.m3 = r.m4 = NAN;
+	return r;
+}
+
+/*
+ * Combines the moments of two sets of inputs by Pebay, "Formulas for Robust, One-Pass Parallel
+ * Computation of Covariances and Arbitrary-Order Statistical Moments" (SAND2008-6212), section 3.
+ */
+GPUAGG_HD gpuagg_moments
+moments_f64_combine(gpuagg_moments a, gpuagg_moments b)
+{
+	gpuagg_moments r;
+	double d, d2, term;
+
+	if (a.n == 0.0)
+		return b;
+	if (b.n == 0.0)
+		return a;
+	r.n = a.n + b.n;
+	/* equal means give deviations of exactly 0 */
+	d = (b.mean - a.mean) / r.n;
+	d2 = d * d;
+	term = d2 * a.n * b.n;
+	r.mean = a.mean + d * b.n;
+	r.m2 = a.m2 + b.m2 + term * r.n;
+	r.m3 = a.m3 + b.m3 + term * d * (a.n - b.n) * r.n + 3.0 * d * (a.n * b.m2 - b.n * a.m2);
+	r.m4 = a.m4 + b.m4 + term * d2 * (a.n * a.n - a.n * b.n + b.n * b.n) * r.n +
+		6.0 * d2 * (a.n * a.n * b.m2 + b.n * b.n * a.m2) + 4.0 * d * (a.n * b.m3 - b.n * a.m3);
+	return r;
+}
+
+/*
+ * Adds an input by Terriberry, "Computing Higher-Order Moments Online" (2007): the combination with
+ * the state of one input, which has no deviations.
+ */
+GPUAGG_HD gpuagg_moments
+moments_f64_step(gpuagg_moments a, double x)
+{
+	gpuagg_moments r;
+	double d, d2, term;
+
+	if (a.n == 0.0 || isnan(x) || isinf(x))
+		return moments_f64_combine(a, moments_f64_lift(x));
+	r.n = a.n + 1.0;
+	d = (x - a.mean) / r.n;
+	d2 = d * d;
+	term = d2 * a.n;
+	r.mean = a.mean + d;
+	r.m2 = a.m2 + term * r.n;
+	r.m3 = a.m3 + term * d * (a.n - 1.0) * r.n - 3.0 * d * a.m2;
+	r.m4 = a.m4 + term * d2 * (a.n * a.n - a.n + 1.0) * r.n + 6.0 * d2 * a.m2 - 4.0 * d * a.m3;
+	return r;
+}
+
+/* Returns whether all sums of a state are finite. */
+GPUAGG_HD int
+gpuagg_moments_finite(gpuagg_moments a)
+{
+	return !isnan(a.m2) && !isinf(a.m2) && !isnan(a.m3) && !isinf(a.m3) && !isnan(a.m4) &&
+		!isinf(a.m4);
+}
+
+/* Reports an overflow if finite states, which have only finite inputs, give one that is not. */
+GPUAGG_HD int
+moments_f64_error(gpuagg_moments a, gpuagg_moments b, gpuagg_moments r)
+{
+	return gpuagg_moments_finite(a) && gpuagg_moments_finite(b) && !gpuagg_moments_finite(r) ?
+		MONOID_ERR_OVERFLOW :
+		MONOID_ERR_NONE;
 }
 
 /* ---- extremes --------------------------------------------------------- */

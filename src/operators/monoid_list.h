@@ -75,3 +75,5 @@ MONOID(MAT3, mat3, gpuagg_mat3, gpuagg_mat3, 0, XCG, "product of 3 by 3 matrices
 MONOID(MAT4, mat4, gpuagg_mat4, gpuagg_mat4, 0, XCG, "product of 4 by 4 matrices")
 MONOID(MAT5, mat5, gpuagg_mat5, gpuagg_mat5, 0, XCG, "product of 5 by 5 matrices")
 MONOID(HLL_MAX, hll_max, int32_t, int32_t, 1, HDW, "HyperLogLog register, largest rank")
+MONOID(MOMENTS_F64, moments_f64, double, gpuagg_moments, 1, XCG,
+	   "count, mean and sums of the second to fourth powers of deviations (Terriberry)")

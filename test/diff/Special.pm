@@ -131,7 +131,7 @@ sub filtered
 		"gpu:longest_run((aj + id) % 2 = 0 ORDER BY $order)$filter", "gpu:max_subarray_sum((10 / aj - 3)::int8 ORDER BY $order)$filter",
 		"gpu:longest_ascending_run(100 / aj ORDER BY $order)$filter", "agg:sum(100 / aj)$filter", "gpu:argmax(100 / aj, 1 / (id % 3) + id)$filter",
 		"agg:max(100 / (id % 3))$filter", "gpu:approx_count_distinct(100 / aj)$filter", "gpu:histogram(100 / aj, 0, 100, 7)$filter",
-		"agg:count(*)$filter");
+		"agg:count(*)$filter", "round((gpu:skewness(100 / aj)$filter)::numeric, 6)", "round((gpu:kurtosis_pop(100 / (id % 3))$filter)::numeric, 6)");
 	my @out = some(int_between(1, 4), @calls);
 	my $sql = join(', ', @out) . ' FROM t';
 

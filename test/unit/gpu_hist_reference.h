@@ -145,7 +145,7 @@ static inline bool
 is_rounded(MonoidId op)
 {
 	return op == MONOID_SUM_F32 || op == MONOID_SUM_F64 || op == MONOID_PRODUCT_F64 ||
-		op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64;
+		op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 || op == MONOID_MOMENTS_F64;
 }
 
 /* Adds one row to the magnitudes, by which near_moments() bounds rounding errors. */
@@ -231,6 +231,22 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 		 near_deviation(p[5], q[5], s.n, sqrt(s.xx) * sqrt(s.yy)));
 }
 
+/* Returns whether two states of central moments are equal except for rounding. */
+static inline bool
+near_central_moments(const char *a, const char *b, const HistScale &s)
+{
+	double p[5], q[5];
+	double bound[5] = {0, s.x, s.xx, s.xx * sqrt(s.xx), s.xx * s.xx};
+
+	memcpy(p, a, sizeof(p));
+	memcpy(q, b, sizeof(q));
+	for (int i = 0; i < 5; i++)
+		if (!(p[i] == q[i] || (isnan(p[i]) && isnan(q[i])) ||
+			  fabs(p[i] - q[i]) <= (s.n + 8) * ldexp(1, -48) * bound[i]))
+			return false;
+	return true;
+}
+
 /*
  * Returns whether two extremes are equal. Zeros of different sign are equal, and so are all NaNs.
  */
@@ -268,6 +284,8 @@ same_state(MonoidId op, const char *a, const char *b, const HistScale *scale)
 		case MONOID_ACCUM_F64:
 		case MONOID_REGR_F64:
 			return near_moments(op, a, b, *scale);
+		case MONOID_MOMENTS_F64:
+			return near_central_moments(a, b, *scale);
 		case MONOID_SUM_F32:
 			memcpy(&f, a, 4);
 			return near_single(f, *scale);
@@ -439,6 +457,7 @@ own_type(MonoidId op)
 		case MONOID_SUM_F64:
 		case MONOID_ACCUM_F64:
 		case MONOID_REGR_F64:
+		case MONOID_MOMENTS_F64:
 		case MONOID_MIN_F64:
 		case MONOID_MAX_F64:
 		case MONOID_PRODUCT_F64:

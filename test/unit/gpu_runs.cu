@@ -188,6 +188,12 @@ is_double_state<gpuagg_regr>()
 {
 	return true;
 }
+template <>
+bool
+is_double_state<gpuagg_moments>()
+{
+	return true;
+}
 
 template <class S>
 static bool

@@ -186,6 +186,14 @@ same_gpuagg_regr(gpuagg_regr a, gpuagg_regr b)
 		near(a.syy, b.syy, eps) && near(a.sxy, b.sxy, eps);
 }
 
+/* Powers of deviations are rounded. Each row adds less than 2000 to the power. */
+static int
+same_gpuagg_moments(gpuagg_moments a, gpuagg_moments b)
+{
+	return a.n == b.n && near(a.mean, b.mean, 1e-10) && near(a.m2, b.m2, 1e-7 * (1 + a.n)) &&
+		near(a.m3, b.m3, 1e-4 * (1 + a.n)) && near(a.m4, b.m4, 1e-1 * (1 + a.n));
+}
+
 static int
 same_gpuagg_f64x2(gpuagg_f64x2 a, gpuagg_f64x2 b)
 {
@@ -355,6 +363,40 @@ deviations_by_two_passes(void)
 	}
 }
 
+/* Sums of powers of deviations, added one by one and combined from two parts. */
+static void
+central_moments_by_two_passes(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		gpuagg_moments part[2] = {moments_f64_identity(), moments_f64_identity()};
+		gpuagg_moments all = moments_f64_identity(), both;
+		double in[MAX_ROWS];
+		int n = 1 + (int) random_below(MAX_ROWS);
+		double offset = random_below(2) ? 0 : 1e6;
+		long double sum = 0, m[5] = {0};
+
+		for (int j = 0; j < n; j++)
+		{
+			in[j] = offset + random_unit() * random_unit() * 100;
+			sum += in[j];
+			all = moments_f64_step(all, in[j]);
+			part[j % 3 == 0] = moments_f64_step(part[j % 3 == 0], in[j]);
+		}
+		both = moments_f64_combine(part[0], part[1]);
+		for (int j = 0; j < n; j++)
+			for (int k = 2; k < 5; k++)
+				m[k] += powl(in[j] - sum / n, k);
+		CHECK(all.n == n && near(all.mean, (double) (sum / n), 1e-6), "mean, round %d", i);
+		CHECK(near(all.m2, (double) m[2], 1e-3) && near(both.m2, (double) m[2], 1e-3),
+			  "second powers, round %d", i);
+		CHECK(near(all.m3, (double) m[3], 1e-1) && near(both.m3, (double) m[3], 1e-1),
+			  "third powers, round %d", i);
+		CHECK(near(all.m4, (double) m[4], 1e1) && near(both.m4, (double) m[4], 1e1),
+			  "fourth powers, round %d", i);
+	}
+}
+
 /*
  * As in core's float8_accum, infinite inputs give NaN, and finite inputs that overflow are an
  * error.
@@ -376,6 +418,12 @@ float_overflow(void)
 	CHECK(isnan(accum_f64_step(a, INFINITY).sxx), "accum: an infinite input gives NaN");
 	CHECK(isnan(accum_f64_step(accum_f64_step(inf, 1), -INFINITY).sx),
 		  "accum: both infinities give NaN");
+	CHECK(moments_f64_error(moments_f64_lift(1e80), moments_f64_lift(-1e80),
+							moments_f64_step(moments_f64_lift(1e80), -1e80)) == MONOID_ERR_OVERFLOW,
+		  "moments: a step that overflows is an error");
+	CHECK(moments_f64_error(moments_f64_lift(1e80), moments_f64_lift(NAN),
+							moments_f64_step(moments_f64_lift(1e80), NAN)) == MONOID_ERR_NONE,
+		  "moments: NaN is no error");
 	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(q), regr_f64_step(regr_f64_lift(p), q)) ==
 			  MONOID_ERR_OVERFLOW,
 		  "regr: a step that overflows is an error");
@@ -608,6 +656,7 @@ main(void)
 	RUN("wide integers agree with long multiplication", integers_by_wider_arithmetic);
 	RUN("overflow of decimals is reported", decimal_overflow);
 	RUN("deviations agree with two passes", deviations_by_two_passes);
+	RUN("central moments agree with two passes", central_moments_by_two_passes);
 	RUN("overflow of floats is reported", float_overflow);
 	RUN("signs of zero are as in core", signs_of_zero);
 	RUN("extremes use PostgreSQL's order of floats", extremes_in_the_order_of_floats);
