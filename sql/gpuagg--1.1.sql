@@ -1546,12 +1546,16 @@ CREATE FUNCTION gpuagg_merge_accum(gpuagg_state, gpuagg_row) RETURNS gpuagg_stat
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_merge_accum(gpuagg_state, gpuagg_row) IS 'transition function of gpuagg_merge; null rows change nothing';
 CREATE FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) RETURNS gpuagg_state
-    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) IS 'combine function of gpuagg_merge; a null state is an empty one';
 CREATE AGGREGATE gpuagg_merge(gpuagg_row) (
     SFUNC = gpuagg_merge_accum, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_row) IS
 'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null without one';
+CREATE AGGREGATE gpuagg_merge(gpuagg_state) (
+    SFUNC = gpuagg_merge_combine, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_merge(gpuagg_state) IS
+'combination of states: the state over the rows of all of them; null states are skipped, null without one; an error for states of different aggregates';
 CREATE FUNCTION gpuagg_finish(state gpuagg_state, aggregate regprocedure, result anyelement) RETURNS anyelement
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
