@@ -87,8 +87,8 @@ typedef struct gpuagg_regr
 } gpuagg_regr;
 
 /*
- * Number and mean of inputs, and the sums of the second, third and fourth powers of their deviations
- * from the mean. If an input is NaN or infinite, all but n are NaN.
+ * Number and mean of inputs, and the sums of the second, third and fourth powers of their
+ * deviations from the mean. If an input is NaN or infinite, all but n are NaN.
  */
 typedef struct gpuagg_moments
 {

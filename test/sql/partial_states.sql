@@ -93,7 +93,7 @@ SELECT gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)'::regproc
 -- no rows, and NULL rows
 SELECT gpuagg_finish(NULL, 'gpu_approx_count_distinct("any")', NULL::int8), gpuagg_finish(NULL, 'gpu_stddev(int4)', NULL::numeric),
 	gpuagg_finish(NULL, NULL, NULL::int);
-SELECT gpuagg_merge(NULL) IS NULL FROM parts;
+SELECT gpuagg_merge(NULL::gpuagg_row) IS NULL FROM parts;
 SELECT gpuagg_merge(gpuagg_pack('gpu_stddev(int4)'::regprocedure, i4)) FILTER (WHERE i < 0) IS NULL AS none FROM parts;
 
 -- errors
