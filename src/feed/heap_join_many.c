@@ -50,9 +50,9 @@ heap_joins_reset_cut(HeapJoins *joins)
 /* ---- steps ---------------------------------------------------------------------------- */
 
 int
-heap_joins_step_tuples(const HeapFeed *feed)
+heap_joins_step_tuples(const HeapFeed *feed, int room)
 {
-	return feed->joins->tuples_per_step;
+	return Max(feed->joins->tuples_per_step * Min(room, EXPR_ROWS) / EXPR_ROWS, 1);
 }
 
 void
@@ -120,8 +120,8 @@ heap_joins_end_step(HeapFeed *feed, int n)
 	if (!joins->cut)
 		joins->tuples_per_step =
 			Min(joins->tuples_per_step + joins->tuples_per_step / 4 + LEAST_GROWTH, EXPR_ROWS);
-	else if (joins->room == EXPR_ROWS)
-		joins->tuples_per_step = Max(n, 1);
+	else
+		joins->tuples_per_step = Min(Max(n * EXPR_ROWS / joins->room, 1), EXPR_ROWS);
 }
 
 /* ---- expansion ------------------------------------------------------------------------ */

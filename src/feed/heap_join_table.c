@@ -27,7 +27,8 @@ typedef struct Probe
 	/* If there is one key whose values have numbers (Vec.codes): what has been found for each. */
 	uint32 *rows;    /* [number] row of the lookup, LOOKUP_NONE or NOT_SEARCHED */
 	uint32 nrows;    /* length of the array */
-	uint64 searched; /* Lookup.builds when they were searched */
+	uint64 searched; /* Lookup.builds when they were searched, */
+	uint64 numbered; /* and ExprDictionary.id */
 } Probe;
 
 /* The number of the row for a value that has not been searched. */
@@ -485,9 +486,10 @@ probe_values(HeapTable *table, HeapJoin *join, ExprRoot **roots, int n, uint16 *
 static uint32 *
 rows_of_numbers(Probe *probe, const Lookup *lookup, const ExprDictionary *dict, MemoryContext cxt)
 {
-	if (probe->searched != lookup->builds)
+	if (probe->searched != lookup->builds || probe->numbered != dict->id)
 		probe->nrows = 0;
 	probe->searched = lookup->builds;
+	probe->numbered = dict->id;
 	if (probe->nrows < dict->n)
 	{
 		uint32 n = pg_nextpower2_32(Max(dict->n, 64));

@@ -89,7 +89,7 @@ join_unsupported_reason(const HashJoinState *node, bool volatile_query)
 	{
 		if (contain_volatile_functions(exprs[i]))
 			return "the input calls a volatile function";
-		/* conditions, the last two, are evaluated once for a row, but others may be repeated */
+		/* a cut repeats few conditions, which are the last two; others may be repeated often */
 		if ((i < 2 || volatile_query) && contain_subplans(exprs[i]))
 			return "an expression of the join has a subplan";
 	}

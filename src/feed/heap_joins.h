@@ -183,8 +183,8 @@ extern void heap_joins_count(PlanState *node, int rows);
 extern bool heap_joins_can_be_cut(const HeapJoins *joins);
 /* Begins a scan: no step has been cut. */
 extern void heap_joins_reset_cut(HeapJoins *joins);
-/* Returns for how many tuples there is likely to be room in a step. */
-extern int heap_joins_step_tuples(const struct HeapFeed *feed);
+/* Returns how many tuples are likely to become at most `room` rows. */
+extern int heap_joins_step_tuples(const struct HeapFeed *feed, int room);
 /*
  * Begins a step, or begins it again: no lookup has been probed for the rows at hand.  room: rows
  * for which the batch has room

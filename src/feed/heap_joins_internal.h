@@ -87,7 +87,7 @@ struct HeapJoins
 	int nchanges;  /* how often the order has changed */
 
 	/* see heap_join_many.c */
-	int tuples_per_step; /* tuples whose matches are likely to fit into a step */
+	int tuples_per_step; /* tuples whose matches are likely to be at most EXPR_ROWS */
 	int room;            /* rows that fit into the step at hand */
 	bool cut;            /* the step ends before its last row, at cut_tuple and HeapJoin.cut_row */
 	int cut_tuple;

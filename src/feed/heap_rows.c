@@ -244,7 +244,7 @@ heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
 		return;
 	}
 	if (table->joins)
-		n = Min(n, heap_joins_step_tuples(feed));
+		n = Min(n, heap_joins_step_tuples(feed, room));
 	take_tuples(feed, n);
 	rechecked = run_stages(feed, table, room);
 	if (table->joins)

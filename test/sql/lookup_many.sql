@@ -235,6 +235,22 @@ SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
 	'SELECT count(*), sum(m.val) FROM lm_fact f JOIN lm_many m ON m.k = f.k AND f.v < 40 AND lm_refuse(f.v, m.val)',
 	'SELECT count(*) FROM lm_fact f WHERE f.v < 40 AND EXISTS (SELECT FROM lm_many m WHERE m.k = f.k AND lm_refuse(f.v, m.val))']) q;
 DROP FUNCTION lm_refuse;
+-- computed text keys, whose numbers begin anew in each rescan, with the same lookup
+CREATE TABLE lm_keys AS SELECT 't' || i % 50 || '-' || i / 50 AS t, i AS v FROM generate_series(0, 199) i;
+ANALYZE lm_keys;
+SELECT pg_temp.lm_same('SELECT p, (SELECT count(*) || ''/'' || sum(m.v) FROM lm_fact f JOIN lm_keys m ON m.t = f.t || ''-'' || p) AS e FROM generate_series(0, 4) p'),
+	pg_temp.lm_same('SELECT p, (SELECT count(*) || ''/'' || sum(m.v) FROM lm_fact f JOIN lm_keys m ON m.t = f.t || ''-'' || p % 4 WHERE f.i % 7 > p) AS e FROM generate_series(0, 6) p');
+DROP TABLE lm_keys;
+-- matches that do not fit into a step repeat few conditions of the scan
+CREATE SEQUENCE lm_calls;
+CREATE FUNCTION lm_noted(i int) RETURNS bool LANGUAGE plpgsql STABLE AS $$ BEGIN PERFORM nextval('lm_calls'); RETURN true; END $$;
+SET gpuagg.batch_rows = 64;
+SELECT setval('lm_calls', 1);
+SELECT count(*), sum(m.val) FROM lm_fact f JOIN lm_many m ON m.k = f.k WHERE lm_noted(i);
+SELECT nextval('lm_calls') BETWEEN 6000 AND 7800 AS few;
+RESET gpuagg.batch_rows;
+DROP FUNCTION lm_noted;
+DROP SEQUENCE lm_calls;
 -- text keys that repeat are searched once for each value: more values than are numbered, long values, NULLs, rescans with other rows
 CREATE TABLE lm_words AS SELECT i, CASE WHEN i % 41 = 0 THEN NULL WHEN i % 3 = 0 THEN 'w' || i * 7919 % 20011 WHEN i % 3 = 1 THEN repeat('long', 30) || i % 100 ELSE 's' || i % 10 END AS t,
 	(i % 12)::numeric / 4 AS n FROM generate_series(1, 60000) i;
