@@ -3,7 +3,7 @@
 #
 #	test/run.sh [part...]
 #
-# Without arguments it runs all parts, long ones first. The number of parts that run concurrently is one more than the number of
+# Without arguments it runs all parts, long ones first. The number of parts that run concurrently is two more than the number of
 # processors, because a part waits half of its time. Each part starts its own clusters. The parts are:
 #
 #	strict		all of src/ compiles under -Wall -Wextra -Werror; the layout of the sources (test/format.pl)
@@ -545,7 +545,7 @@ for part in "${parts[@]}"; do
 done
 trap 'trap - INT TERM; kill 0; exit 130' INT TERM
 for part in "${parts[@]}"; do
-	while (($(jobs -rp | wc -l) > $(nproc))); do
+	while (($(jobs -rp | wc -l) > $(nproc) + 1)); do
 		wait -n
 	done
 	{
