@@ -97,6 +97,7 @@ gpu_histogram2d_bins(PG_FUNCTION_ARGS)
 	Grid grid = read_grid(fcinfo, "gpu_histogram2d_bins");
 	double *lower = palloc(grid.height * sizeof(double));
 	double *upper = palloc(grid.height * sizeof(double));
+	double xlower = 0, xupper = 0;
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (int y = 0; y < grid.height; y++)
@@ -104,7 +105,6 @@ gpu_histogram2d_bins(PG_FUNCTION_ARGS)
 	for (int i = 0; i < grid.n; i++)
 	{
 		int x = i / grid.height, y = i % grid.height;
-		double xlower, xupper;
 		bool rownulls[7] = {false, false, false, false, false, false, grid.nulls[i]};
 		Datum row[7];
 
