@@ -100,8 +100,6 @@ typedef struct LookupRel
 	bool scanned; /* scans of a base relation have been looked for */
 	LookupChain *serial;
 	LookupChain *partial;
-	const Path *priced; /* the path that `price` belongs to, see inner_path_cost */
-	Cost price;
 } LookupRel;
 
 /* The inner side of a join: a path of core's, or else a chain. */
@@ -692,7 +690,8 @@ is_inner_join_unique(const JoinCall *call, const LookupRel *inner)
 
 /*
  * Finds the inner side that costs least: core's path, or a chain that a feed of its own reads.
- * Returns false if there is none.  safe: participants of a parallel plan run it
+ * A path of core's has core's cost even if a feed can read it: then the chain costs no more than
+ * that feed.  Returns false if there is none.  safe: participants of a parallel plan run it
  */
 static bool
 find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
@@ -707,12 +706,7 @@ find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 	side->chain = NULL;
 	if (side->path && side->path->param_info == NULL)
 	{
-		if (feeds && known->priced != side->path)
-		{
-			known->priced = side->path;
-			known->price = inner_path_cost(call->root, side->path);
-		}
-		side->cost = feeds ? known->price : side->path->total_cost;
+		side->cost = side->path->total_cost;
 		side->rows = side->path->rows;
 	}
 	else
@@ -783,6 +777,14 @@ is_better(Cost cost, const LookupChain *best)
 	return cost >= 0 && (best == NULL || cost < best->cost);
 }
 
+/* Calls are_clauses_supported(), which sets call->on: never for an inner join. */
+static bool
+is_call_supported(JoinCall *call)
+{
+	return are_clauses_supported(call->root, call->joinrel, call->jointype,
+								 call->extra->restrictlist, call->hashclauses, &call->on);
+}
+
 /* Looks for chains of a join relation. */
 static void
 find_chains(JoinCall *call)
@@ -797,8 +799,7 @@ find_chains(JoinCall *call)
 		return;
 	state = find_or_make_state(call->root);
 	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL ||
-		!are_clauses_supported(call->root, call->joinrel, call->jointype, call->extra->restrictlist,
-							   call->hashclauses, &call->on))
+		(call->jointype != JOIN_INNER && !is_call_supported(call)))
 		return;
 	call->unique = has_one_match(call->jointype, call->extra->inner_unique, call->on);
 	if (!call->unique && call->innerrel->reloptkind == RELOPT_JOINREL)
@@ -815,6 +816,11 @@ find_chains(JoinCall *call)
 		serial = extended_cost(call, outer->serial, &side);
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
 		partial = extended_cost(call, outer->partial, &safe);
+	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial))
+		return;
+	/* inner joins are most of the joins, and few of them are better: they are examined last */
+	if (call->jointype == JOIN_INNER && !is_call_supported(call))
+		return;
 	if (is_better(serial, joined->serial))
 		set_chain(call, &joined->serial, outer->serial, &side, serial);
 	if (is_better(partial, joined->partial))
