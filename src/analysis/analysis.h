@@ -100,4 +100,10 @@ extern bool expr_type_is_plain(Oid type);
  */
 extern bool expr_calls_users_function(Node *expr);
 
+/*
+ * Returns whether nobody can notice for which rows, or how often, an expression or a list of them
+ * is evaluated: it cannot fail, as expr_cannot_fail() says, and calls no user's function.
+ */
+extern bool expr_evaluates_unnoticed(Node *expr, ParamListInfo params);
+
 #endif /* GPUAGG_ANALYSIS_H */

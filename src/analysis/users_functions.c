@@ -31,3 +31,9 @@ expr_calls_users_function(Node *expr)
 {
 	return calls_walker(expr, NULL);
 }
+
+bool
+expr_evaluates_unnoticed(Node *expr, ParamListInfo params)
+{
+	return expr == NULL || (expr_cannot_fail(expr, params) && !expr_calls_users_function(expr));
+}

@@ -38,14 +38,6 @@
 /* An array or hash table of more bytes is large: a processor's cache may not hold it. */
 #define SMALL_BYTES (256 * 1024)
 
-/* Returns whether an expression, or a list of them, cannot fail and calls no user's function. */
-static bool
-is_quiet(List *exprs, ParamListInfo params)
-{
-	return exprs == NIL ||
-		(expr_cannot_fail((Node *) exprs, params) && !expr_calls_users_function((Node *) exprs));
-}
-
 /* Returns whether nobody can notice for which rows a join looks up its key and tests conditions. */
 static bool
 join_is_quiet(const HeapJoin *join)
@@ -53,8 +45,9 @@ join_is_quiet(const HeapJoin *join)
 	const HashJoin *plan = (const HashJoin *) join->node->js.ps.plan;
 	ParamListInfo params = join->node->js.ps.state->es_param_list_info;
 
-	return is_quiet(plan->hashclauses, params) && is_quiet(join->keys, params) &&
-		is_quiet(join->quals, params);
+	return expr_evaluates_unnoticed((Node *) plan->hashclauses, params) &&
+		expr_evaluates_unnoticed((Node *) join->keys, params) &&
+		expr_evaluates_unnoticed((Node *) join->quals, params);
 }
 
 /* What find_reads() needs. */

@@ -256,8 +256,7 @@ heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
 	cached->nprobes = 0;
 	cached->probes = palloc(sizeof(HeapSkipProbe) * own->njoins);
 	for (int q = 0; q < table->nscan_quals; q++)
-		quiet = quiet && expr_cannot_fail((Node *) table->quals[q]->expr, params) &&
-			!expr_calls_users_function((Node *) table->quals[q]->expr);
+		quiet = quiet && expr_evaluates_unnoticed((Node *) table->quals[q]->expr, params);
 	for (int i = 0; i < own->njoins && quiet; i++)
 	{
 		const HeapJoin *join = &feed->joins->joins[own->order[i]];

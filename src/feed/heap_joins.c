@@ -41,8 +41,7 @@ can_be_merged(Expr *target, ParamListInfo params)
 {
 	if (IsA(target, Var))
 		return ((Var *) target)->varattno > 0;
-	return expr_cannot_fail((Node *) target, params) &&
-		!expr_calls_users_function((Node *) target) && !contain_subplans((Node *) target);
+	return expr_evaluates_unnoticed((Node *) target, params);
 }
 
 /* Returns whether all targets of a node below the topmost join can be merged. */
@@ -103,10 +102,8 @@ join_unsupported_reason(const HashJoinState *node, bool volatile_query)
 		case JOIN_SEMI:
 		case JOIN_ANTI:
 			/* core evaluates it until one match passes */
-			if (plan->join.joinqual != NIL &&
-				(!expr_cannot_fail((Node *) plan->join.joinqual,
-								   node->js.ps.state->es_param_list_info) ||
-				 expr_calls_users_function((Node *) plan->join.joinqual)))
+			if (!expr_evaluates_unnoticed((Node *) plan->join.joinqual,
+										  node->js.ps.state->es_param_list_info))
 				return "a condition of a semi or anti join may raise an error";
 			break;
 		default:

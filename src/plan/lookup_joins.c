@@ -302,8 +302,7 @@ is_harmless_target(PlannerInfo *root, const List *exprs, const PathTarget *outer
 				continue;
 			expr = (Node *) phv->phexpr;
 		}
-		if (contain_subplans(expr) || contain_volatile_functions(expr) ||
-			expr_calls_users_function(expr) || !expr_cannot_fail(expr, root->glob->boundParams))
+		if (!expr_evaluates_unnoticed(expr, root->glob->boundParams))
 			return false;
 	}
 	return true;
@@ -369,8 +368,7 @@ are_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType joi
 		*on = true;
 		/* core evaluates it until one match passes */
 		if (jointype != JOIN_LEFT &&
-			(!expr_cannot_fail((Node *) rinfo->clause, root->glob->boundParams) ||
-			 expr_calls_users_function((Node *) rinfo->clause)))
+			!expr_evaluates_unnoticed((Node *) rinfo->clause, root->glob->boundParams))
 			return false;
 	}
 	return true;
