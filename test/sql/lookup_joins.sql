@@ -55,35 +55,9 @@ CREATE TABLE lj_parts3 PARTITION OF lj_parts DEFAULT;
 INSERT INTO lj_parts SELECT * FROM lj_fact WHERE i % 4 <> 0;
 VACUUM ANALYZE lj_fact, lj_dim, lj_region, lj_cont, lj_sparse, lj_two, lj_many, lj_empty, lj_days, lj_num, lj_float, lj_text, lj_char, lj_parts;
 
--- the rows of a query in order, or its error
-CREATE FUNCTION pg_temp.lj_rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-	answer text[];
-BEGIN
-	EXECUTE format('SELECT coalesce(array_agg(x::text ORDER BY x::text COLLATE "C"), ''{}'') FROM (%s) x', query) INTO answer;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN ARRAY[format('error %s: %s', SQLSTATE, SQLERRM)];
-END $$;
-CREATE FUNCTION pg_temp.lj_core_rows(query text) RETURNS text[] LANGUAGE plpgsql SET gpuagg.enabled = off SET gpuagg.require = 'allow' AS $$
-BEGIN
-	RETURN pg_temp.lj_rows(query);
-END $$;
--- how many rows there are, or the error, or how they differ
-CREATE FUNCTION pg_temp.lj_compared(core text[], ours text[]) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	missing text;
-	surplus text;
-BEGIN
-	IF core = ours THEN
-		RETURN CASE WHEN core[1] LIKE 'error%' THEN core[1] ELSE cardinality(core) || ' rows' END;
-	END IF;
-	SELECT string_agg(r, ' ') INTO missing FROM (SELECT unnest(core) EXCEPT ALL SELECT unnest(ours)) x(r);
-	SELECT string_agg(r, ' ') INTO surplus FROM (SELECT unnest(ours) EXCEPT ALL SELECT unnest(core)) x(r);
-	RETURN format('DIFFERENT: missing %s, surplus %s', left(missing, 200), left(surplus, 200));
-END $$;
-CREATE FUNCTION pg_temp.lj_same(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT pg_temp.lj_compared(pg_temp.lj_core_rows(query), pg_temp.lj_rows(query)) $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/answers.sql'
+\i :include
 
 CREATE TABLE lj_queries (id int GENERATED ALWAYS AS IDENTITY, q text);
 -- stars
@@ -212,11 +186,11 @@ INSERT INTO lj_queries (q) VALUES
 	('SELECT sum(f.v) FROM lj_fact f JOIN (SELECT k, 100 / x AS y FROM lj_dim OFFSET 0) d ON d.k = f.k'),
 	('SELECT sum(f.v + y) FROM lj_fact f JOIN (SELECT k, 100 / x AS y FROM lj_dim OFFSET 0) d ON d.k = f.k');
 
-CREATE TABLE lj_answers AS SELECT id, q, pg_temp.lj_core_rows(q) AS core FROM lj_queries;
+CREATE TABLE lj_answers AS SELECT id, q, pg_temp.core_answer(q) AS core FROM lj_queries;
 SET gpuagg.require = :require;
-SELECT id, pg_temp.lj_compared(core, pg_temp.lj_rows(q)), q FROM lj_answers ORDER BY id;
+SELECT id, pg_temp.compared(core, pg_temp.answer(q)), q FROM lj_answers ORDER BY id;
 -- the same from cached columns, by tuples, with small batches and little memory, in parallel, without workers
-CREATE VIEW lj_differing AS SELECT id, pg_temp.lj_compared(core, pg_temp.lj_rows(q)) AS how FROM lj_answers;
+CREATE VIEW lj_differing AS SELECT id, pg_temp.compared(core, pg_temp.answer(q)) AS how FROM lj_answers;
 SET gpuagg.cache = eager;
 SELECT * FROM lj_differing WHERE how LIKE 'DIFF%';
 SET gpuagg.batch_rows = 64;
@@ -250,7 +224,7 @@ CREATE COLLATION lj_case FROM "C";
 \endif
 CREATE TABLE lj_cased (t text COLLATE lj_case PRIMARY KEY, s int);
 INSERT INTO lj_cased SELECT CASE i % 2 WHEN 0 THEN 'T' ELSE 't' END || i, i % 4 FROM generate_series(0, 40) i;
-SELECT pg_temp.lj_same(q) !~ 'DIFF|error' AS same, q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q) !~ 'DIFF|error' AS same, q FROM unnest(ARRAY[
 	'SELECT l.t, l.s, count(*) FROM lj_fact f JOIN lj_cased l ON l.t = f.t GROUP BY l.t, l.s',
 	'SELECT l.s, count(*) FROM lj_fact f LEFT JOIN lj_cased l ON l.t = upper(f.t) GROUP BY l.s',
 	'SELECT l.s, count(*) FROM lj_fact f JOIN lj_cased l ON l.t = f.t COLLATE "C" GROUP BY l.s',
@@ -273,7 +247,7 @@ INSERT INTO lj_later SELECT k, 'again' FROM generate_series(1, 9) k;
 SELECT l.name, count(*), sum(v) FROM lj_fact f JOIN lj_later l ON l.k = f.k GROUP BY l.name ORDER BY 1;
 SELECT count(*) FROM lj_fact f WHERE f.k IN (SELECT k FROM lj_later WHERE name = 'again');
 ROLLBACK;
-SELECT pg_temp.lj_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT p.name, count(*), sum(v) FROM lj_fact f JOIN lj_partly p ON p.k = f.k GROUP BY p.name',
 	'SELECT p.name, count(*), sum(v) FROM lj_fact f JOIN lj_partly p ON p.k = f.k AND p.active GROUP BY p.name',
 	'SELECT p.name, count(*), sum(v) FROM lj_fact f LEFT JOIN lj_partly p ON p.k = f.k AND f.h GROUP BY p.name',
@@ -300,7 +274,7 @@ CREATE TABLE lj_child (PRIMARY KEY (k)) INHERITS (lj_base);
 INSERT INTO lj_base SELECT k, 'b' || k % 4 FROM generate_series(1, 60) k;
 INSERT INTO lj_child SELECT k, 'c' || k % 4 FROM generate_series(50, 90) k;
 ANALYZE lj_moods, lj_areas, lj_base, lj_child;
-SELECT pg_temp.lj_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT m.name, count(*) FROM lj_fact f JOIN lj_moods m ON m.m = (CASE f.sm % 4 WHEN 0 THEN ''sad'' WHEN 1 THEN ''happy'' END)::lj_mood GROUP BY m.name',
 	'SELECT m.name, count(*) FROM lj_fact f JOIN lj_moods m ON m.u = (''00000000-0000-0000-0000-00000000000'' || abs(f.sm::int) % 6)::uuid GROUP BY m.name',
 	'SELECT m.name, count(*) FROM lj_fact f LEFT JOIN lj_moods m ON m.s = f.sm GROUP BY m.name',
@@ -321,7 +295,7 @@ UPDATE lj_long SET late = k, name = repeat(md5('x'), 300) WHERE k % 10 = 0;
 CREATE INDEX lj_fact_i ON lj_fact (i);
 CREATE INDEX lj_fact_k ON lj_fact (k);
 ANALYZE lj_long, lj_fact;
-SELECT pg_temp.lj_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT md5(l.name) AS m, length(l.name) AS n, late % 3 AS e, count(*), sum(v) FROM lj_fact f JOIN lj_long l ON l.k = f.k GROUP BY l.name, 3',
 	'SELECT count(*), sum(length(l.name)) FROM lj_fact f LEFT JOIN lj_long l ON l.k = f.k AND l.name > ''6''',
 	'SELECT d.grp, count(*), sum(v) FROM lj_fact f JOIN lj_dim d ON d.k = f.k WHERE f.i BETWEEN 3000 AND 3900 GROUP BY d.grp',
@@ -379,13 +353,13 @@ SELECT l FROM pg_temp.lj_counts('SELECT count(*) FROM lj_fact f LEFT JOIN lj_dim
 RESET gpuagg.enabled;
 RESET enable_nestloop;
 -- conditions of the fact table over its system columns and whole rows
-SELECT pg_temp.lj_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT count(*), sum(x) FROM lj_fact f JOIN lj_dim d ON d.k = f.k WHERE f.tableoid = ''lj_fact''::regclass',
 	'SELECT count(*), sum(x) FROM lj_fact f JOIN lj_dim d ON d.k = f.k WHERE f.ctid > ''(1,5)'' AND f.xmin::text <> ''0''',
 	'SELECT count(*), sum(x) FROM lj_fact f JOIN lj_dim d ON d.k = f.k WHERE f IS NOT NULL AND f::text LIKE ''%5%''',
 	'SELECT count(*), sum(x) FROM lj_parts f JOIN lj_dim d ON d.k = f.k WHERE f.tableoid = ''lj_parts2''::regclass AND f IS NOT NULL']) q;
 -- rescans that change parameters of the aggregates run the inner plans again
-SELECT pg_temp.lj_same('SELECT p, (SELECT count(*) || ''/'' || sum(v + p) FROM lj_fact f JOIN (SELECT DISTINCT k FROM lj_dim WHERE k > 3 OFFSET 0) d ON d.k = f.k) AS e
+SELECT pg_temp.compared('SELECT p, (SELECT count(*) || ''/'' || sum(v + p) FROM lj_fact f JOIN (SELECT DISTINCT k FROM lj_dim WHERE k > 3 OFFSET 0) d ON d.k = f.k) AS e
 	FROM generate_series(0, 3) p');
 -- also if the executor runs the joins from then on
 SELECT p, set_config('gpuagg.feed', CASE WHEN p % 2 = 1 THEN 'tuples' ELSE 'auto' END, false),
@@ -399,7 +373,7 @@ SELECT count(*) < 5 AS few FROM pg_backend_memory_contexts WHERE name = 'gpuagg 
 ROLLBACK;
 -- a lookup that is too large only after a rescan
 SET work_mem = '64kB';
-SELECT pg_temp.lj_same('SELECT p, (SELECT count(*) || ''/'' || sum(x) FROM ' || t || ' f JOIN (SELECT k, k % 9 AS x FROM generate_series(1, p) k GROUP BY k) d ON d.k = f.k) AS e
+SELECT pg_temp.compared('SELECT p, (SELECT count(*) || ''/'' || sum(x) FROM ' || t || ' f JOIN (SELECT k, k % 9 AS x FROM generate_series(1, p) k GROUP BY k) d ON d.k = f.k) AS e
 	FROM unnest(ARRAY[10, 50000, 20, 5]) p') FROM unnest(ARRAY['lj_fact', 'lj_parts']) t;
 RESET work_mem;
 -- equality that is NULL, and equality of any type
@@ -414,7 +388,7 @@ CREATE OPERATOR CLASS lj_enum_ops FOR TYPE anyenum USING hash AS OPERATOR 1 ===,
 CREATE TABLE lj_pairs AS SELECT (k, 0)::lj_pair AS p, (ARRAY['sad', 'ok']::lj_mood[])[1 + k % 2] AS m FROM generate_series(1, 5) k;
 CREATE TABLE lj_paired AS SELECT (i % 7, i)::lj_pair AS p, (ARRAY['sad', 'ok', 'happy']::lj_mood[])[1 + i % 3] AS m FROM generate_series(1, 1000) i;
 ANALYZE lj_pairs, lj_paired;
-SELECT pg_temp.lj_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT count(*), sum((p).b) FROM lj_paired f WHERE NOT EXISTS (SELECT FROM lj_pairs d WHERE f.p === d.p)',
 	'SELECT count(*), sum((p).b) FROM lj_paired f WHERE NOT EXISTS (SELECT FROM lj_pairs d WHERE f.m === d.m)']) q;
 DROP TABLE lj_pairs, lj_paired;
@@ -440,7 +414,7 @@ INSERT INTO lj_grown SELECT k, k % 10, 'a' || k % 5 FROM generate_series(21, 499
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
 SET from_collapse_limit = 1;
-SELECT pg_temp.lj_same('SELECT g.name, count(*) FROM lj_fact f JOIN (SELECT * FROM lj_grown g WHERE EXISTS (SELECT FROM generate_series(0, 9) s WHERE s = g.r)) g
+SELECT pg_temp.compared('SELECT g.name, count(*) FROM lj_fact f JOIN (SELECT * FROM lj_grown g WHERE EXISTS (SELECT FROM generate_series(0, 9) s WHERE s = g.r)) g
 	ON g.k = f.k GROUP BY g.name');
 RESET from_collapse_limit;
 RESET enable_nestloop;
@@ -452,7 +426,7 @@ CREATE TABLE lj_worded AS SELECT k FROM generate_series(1, 5000) k;
 ALTER TABLE lj_worded ADD PRIMARY KEY (k);
 ANALYZE lj_worded;
 SET gpuagg.batch_rows = 1024;
-SELECT pg_temp.lj_same('SELECT u, count(*) FROM lj_fact f LEFT JOIN (SELECT k, coalesce(to_char(k, ''FM9999''), '''') AS u FROM lj_worded) d ON d.k = f.i GROUP BY u');
+SELECT pg_temp.compared('SELECT u, count(*) FROM lj_fact f LEFT JOIN (SELECT k, coalesce(to_char(k, ''FM9999''), '''') AS u FROM lj_worded) d ON d.k = f.i GROUP BY u');
 RESET gpuagg.batch_rows;
 DROP TABLE lj_worded;
 -- a lookup that is too large only in some participants of a parallel plan: the leader's dimension has more rows, without partners
@@ -465,13 +439,13 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SET work_mem = '64kB';
-SELECT pg_temp.lj_same(format('SELECT count(*), sum(v) FROM lj_fact f JOIN (SELECT k FROM lj_leader_rows(%s) k GROUP BY k) d ON d.k = f.k WHERE f.i < 18000', pg_backend_pid()));
+SELECT pg_temp.compared(format('SELECT count(*), sum(v) FROM lj_fact f JOIN (SELECT k FROM lj_leader_rows(%s) k GROUP BY k) d ON d.k = f.k WHERE f.i < 18000', pg_backend_pid()));
 -- a Gather in the inner plan, for joins that the executor runs
-SELECT pg_temp.lj_same('SELECT p, (SELECT count(*) FROM lj_fact f JOIN (SELECT k FROM generate_series(1, p) k GROUP BY k UNION ALL SELECT -1) d ON d.k = f.k) AS e
+SELECT pg_temp.compared('SELECT p, (SELECT count(*) FROM lj_fact f JOIN (SELECT k FROM generate_series(1, p) k GROUP BY k UNION ALL SELECT -1) d ON d.k = f.k) AS e
 	FROM unnest(ARRAY[1, 20000, 500]) p');
 SET enable_seqscan = off;
 SET enable_indexscan = off;
-SELECT pg_temp.lj_same(format('SELECT count(*), sum(v) FROM lj_fact f JOIN (SELECT k FROM lj_leader_rows(%s) k GROUP BY k) d ON d.k = f.k WHERE f.i < 18000', pg_backend_pid()));
+SELECT pg_temp.compared(format('SELECT count(*), sum(v) FROM lj_fact f JOIN (SELECT k FROM lj_leader_rows(%s) k GROUP BY k) d ON d.k = f.k WHERE f.i < 18000', pg_backend_pid()));
 RESET enable_seqscan;
 RESET enable_indexscan;
 RESET work_mem;

@@ -29,34 +29,9 @@ CREATE TABLE lm_parts2 PARTITION OF lm_parts DEFAULT;
 INSERT INTO lm_parts SELECT * FROM lm_fact WHERE i % 3 > 0;
 VACUUM ANALYZE lm_fact, lm_many, lm_skew, lm_dim, lm_parts;
 
--- the rows of a query in order, or its error
-CREATE FUNCTION pg_temp.lm_rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-	answer text[];
-BEGIN
-	EXECUTE format('SELECT coalesce(array_agg(x::text ORDER BY x::text COLLATE "C"), ''{}'') FROM (%s) x', query) INTO answer;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN ARRAY[format('error %s: %s', SQLSTATE, SQLERRM)];
-END $$;
-CREATE FUNCTION pg_temp.lm_core_rows(query text) RETURNS text[] LANGUAGE plpgsql SET gpuagg.enabled = off SET gpuagg.require = 'allow' AS $$
-BEGIN
-	RETURN pg_temp.lm_rows(query);
-END $$;
-CREATE FUNCTION pg_temp.lm_compared(core text[], ours text[]) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	missing text;
-	surplus text;
-BEGIN
-	IF core = ours THEN
-		RETURN CASE WHEN core[1] LIKE 'error%' THEN core[1] ELSE cardinality(core) || ' rows' END;
-	END IF;
-	SELECT string_agg(r, ' ') INTO missing FROM (SELECT unnest(core) EXCEPT ALL SELECT unnest(ours)) x(r);
-	SELECT string_agg(r, ' ') INTO surplus FROM (SELECT unnest(ours) EXCEPT ALL SELECT unnest(core)) x(r);
-	RETURN format('DIFFERENT: missing %s, surplus %s', left(missing, 200), left(surplus, 200));
-END $$;
-CREATE FUNCTION pg_temp.lm_same(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT pg_temp.lm_compared(pg_temp.lm_core_rows(query), pg_temp.lm_rows(query)) $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/answers.sql'
+\i :include
 
 CREATE TABLE lm_queries (id int GENERATED ALWAYS AS IDENTITY, q text);
 -- several matches: keys and arguments of either side, aggregates of all kinds
@@ -134,11 +109,11 @@ INSERT INTO lm_queries (q) VALUES
 	('SELECT dname, count(*) FROM lm_fact f JOIN lm_dim d ON d.k = f.k WHERE EXISTS (SELECT FROM lm_many m WHERE m.k = f.k AND m.q <> d.x) GROUP BY dname'),
 	('SELECT z, count(*) FROM lm_fact f WHERE EXISTS (SELECT FROM lm_many m WHERE m.k = f.k AND 10 / (m.val + 1) > f.z) GROUP BY z');
 
-CREATE TABLE lm_answers AS SELECT id, q, pg_temp.lm_core_rows(q) AS core FROM lm_queries;
+CREATE TABLE lm_answers AS SELECT id, q, pg_temp.core_answer(q) AS core FROM lm_queries;
 SET gpuagg.require = :require;
-SELECT id, pg_temp.lm_compared(core, pg_temp.lm_rows(q)), q FROM lm_answers ORDER BY id;
+SELECT id, pg_temp.compared(core, pg_temp.answer(q)), q FROM lm_answers ORDER BY id;
 -- the same from cached columns, by tuples, with small batches and little memory, in parallel
-CREATE VIEW lm_differing AS SELECT id, pg_temp.lm_compared(core, pg_temp.lm_rows(q)) AS how FROM lm_answers;
+CREATE VIEW lm_differing AS SELECT id, pg_temp.compared(core, pg_temp.answer(q)) AS how FROM lm_answers;
 SET gpuagg.cache = eager;
 SELECT * FROM lm_differing WHERE how LIKE 'DIFF%';
 SELECT * FROM lm_differing WHERE how LIKE 'DIFF%';
@@ -211,7 +186,7 @@ COMMIT;
 CREATE TABLE lm_long AS SELECT k, repeat(md5(k::text || j), 100 * j) AS name FROM generate_series(1, 9) k, generate_series(1, 40) j;
 CREATE TABLE lm_texts AS SELECT i, i % 9 + 1 AS k, i % 3 AS h, repeat(md5(i::text), 60) AS t FROM generate_series(1, 300) i;
 ANALYZE lm_long, lm_texts;
-SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT h, count(*), sum(length(t)), min(t || name) < ''5'' AS m FROM lm_texts f JOIN lm_long l ON l.k = f.k GROUP BY h',
 	'SELECT md5(t || name) AS e, count(*) FROM lm_texts f JOIN lm_long l ON l.k = f.k GROUP BY 1',
 	'SELECT t, h, count(name), max(length(name)) FROM lm_texts f LEFT JOIN lm_long l ON l.k = f.k AND length(name) % 7 > h GROUP BY t, h',
@@ -220,7 +195,7 @@ SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
 CREATE TABLE lm_floats AS SELECT f, j FROM unnest('{0,-0,0,1.5,1.5,NaN,NaN,2.25}'::float8[]) WITH ORDINALITY x(f, j);
 CREATE TABLE lm_zeros AS SELECT (ARRAY[0, '-0', 1.5, 'NaN', 2.25, 7])[1 + i % 6]::float4 AS f, i FROM generate_series(1, 600) i;
 ANALYZE lm_floats, lm_zeros;
-SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT x.j, count(*), sum(i) FROM lm_zeros z JOIN lm_floats x ON x.f = z.f GROUP BY x.j',
 	'SELECT x.j, count(*), sum(i) FROM lm_zeros z LEFT JOIN lm_floats x ON x.f = z.f AND x.j < z.i GROUP BY x.j',
 	'SELECT x.j, count(*), sum(i) FROM lm_zeros z JOIN (SELECT * FROM lm_floats WHERE f > 0) x ON x.f = z.f GROUP BY x.j',
@@ -228,7 +203,7 @@ SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
 -- functions of users in conditions are called for the same pairs
 CREATE FUNCTION lm_refuse(a int, b int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
 	IF a + b = 57 THEN RAISE EXCEPTION '% and % are refused', a, b; END IF; RETURN a + b > 5; END $$;
-SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT count(*), sum(d.x) FROM lm_fact f LEFT JOIN lm_dim d ON d.k = f.k AND lm_refuse(f.v, f.k)',
 	'SELECT count(*), sum(d.x) FROM lm_fact f LEFT JOIN lm_dim d ON d.k = f.k AND f.v + f.k <> 57 AND lm_refuse(f.v, f.k)',
 	'SELECT count(*), sum(m.val) FROM lm_fact f LEFT JOIN lm_many m ON m.k = f.k AND m.val < 7 AND lm_refuse(f.v, m.val)',
@@ -238,8 +213,8 @@ DROP FUNCTION lm_refuse;
 -- computed text keys, whose numbers begin anew in each rescan, with the same lookup
 CREATE TABLE lm_keys AS SELECT 't' || i % 50 || '-' || i / 50 AS t, i AS v FROM generate_series(0, 199) i;
 ANALYZE lm_keys;
-SELECT pg_temp.lm_same('SELECT p, (SELECT count(*) || ''/'' || sum(m.v) FROM lm_fact f JOIN lm_keys m ON m.t = f.t || ''-'' || p) AS e FROM generate_series(0, 4) p'),
-	pg_temp.lm_same('SELECT p, (SELECT count(*) || ''/'' || sum(m.v) FROM lm_fact f JOIN lm_keys m ON m.t = f.t || ''-'' || p % 4 WHERE f.i % 7 > p) AS e FROM generate_series(0, 6) p');
+SELECT pg_temp.compared('SELECT p, (SELECT count(*) || ''/'' || sum(m.v) FROM lm_fact f JOIN lm_keys m ON m.t = f.t || ''-'' || p) AS e FROM generate_series(0, 4) p'),
+	pg_temp.compared('SELECT p, (SELECT count(*) || ''/'' || sum(m.v) FROM lm_fact f JOIN lm_keys m ON m.t = f.t || ''-'' || p % 4 WHERE f.i % 7 > p) AS e FROM generate_series(0, 6) p');
 DROP TABLE lm_keys;
 -- matches that do not fit into a step repeat few conditions of the scan
 CREATE SEQUENCE lm_calls;
@@ -257,7 +232,7 @@ CREATE TABLE lm_words AS SELECT i, CASE WHEN i % 41 = 0 THEN NULL WHEN i % 3 = 0
 CREATE TABLE lm_meanings AS SELECT DISTINCT ON (t) t, n, i % 7 AS v FROM lm_words WHERE i % 5 > 0 AND t IS NOT NULL ORDER BY t, i;
 INSERT INTO lm_meanings SELECT t, n, v + 1 FROM lm_meanings WHERE v = 3 AND t < 't';
 VACUUM ANALYZE lm_words, lm_meanings;
-SELECT pg_temp.lm_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT m.v, count(*), sum(i) FROM lm_words w JOIN lm_meanings m ON m.t = w.t GROUP BY m.v',
 	'SELECT m.v, count(*), sum(i) FROM lm_words w LEFT JOIN lm_meanings m ON m.t = w.t GROUP BY m.v',
 	'SELECT left(w.t, 2) AS e, count(*), sum(i) FROM lm_words w WHERE NOT EXISTS (SELECT FROM lm_meanings m WHERE m.t = w.t AND m.v > 2) GROUP BY 1',

@@ -33,24 +33,9 @@ CREATE TABLE lo_parts2 PARTITION OF lo_parts FOR VALUES FROM (20000) TO (MAXVALU
 INSERT INTO lo_parts SELECT * FROM lo_fact;
 VACUUM ANALYZE lo_fact, lo_all, lo_half, lo_few, lo_days, lo_numbers, lo_texts, lo_parts;
 
-CREATE FUNCTION pg_temp.answer(query text) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-	answer text[];
-BEGIN
-	EXECUTE format('SELECT coalesce(array_agg(x::text ORDER BY x::text COLLATE "C"), ''{}'') FROM (%s) x', query) INTO answer;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN ARRAY[format('error %s: %s', SQLSTATE, SQLERRM)];
-END $$;
-CREATE FUNCTION pg_temp.core_answer(query text) RETURNS text[] LANGUAGE sql SET gpuagg.enabled = off AS 'SELECT pg_temp.answer(query)';
-CREATE FUNCTION pg_temp.compared(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	core text[] := pg_temp.core_answer(query);
-	ours text[] := pg_temp.answer(query);
-BEGIN
-	RETURN CASE WHEN core <> ours THEN format('DIFFERENT: %s, core %s', left(ours::text, 100), left(core::text, 100))
-		WHEN core[1] LIKE 'error%' THEN core[1] ELSE cardinality(core) || ' rows' END;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/answers.sql'
+\i :include
 -- the lookups as they were probed last, with what they found, and the rows of the joins and of the scan
 CREATE FUNCTION pg_temp.probes(query text, what text = 'Lookup:|Hash .*Join|Scan on lo_fact') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

@@ -26,9 +26,9 @@ CREATE FUNCTION pg_temp.compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	differ bigint;
 BEGIN
-	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
+	EXECUTE format('CREATE TEMP TABLE ours AS SELECT answer_row::text AS r FROM (%s) answer_row', query);
 	SET LOCAL gpuagg.enabled = off;
-	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT x::text AS r FROM (%s) x', query);
+	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT answer_row::text AS r FROM (%s) answer_row', query);
 	SELECT count(*) INTO differ FROM ((TABLE ours EXCEPT ALL TABLE theirs) UNION ALL (TABLE theirs EXCEPT ALL TABLE ours)) d;
 	DROP TABLE ours, theirs;
 	SET LOCAL gpuagg.enabled = on;
