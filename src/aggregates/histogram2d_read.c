@@ -128,7 +128,7 @@ gpu_histogram2d_bins(PG_FUNCTION_ARGS)
 /* What a heat map is drawn with, in UTF-8 and in other encodings. */
 typedef struct Palette
 {
-	const char *shades[5]; /* of a cell: none, and up to the largest number */
+	const char *shades[5]; /* what cells show, from no rows up to the largest number of rows */
 	const char *side, *corner, *bottom;
 } Palette;
 

@@ -55,7 +55,7 @@ typedef struct HeapJoin
 	bool open;                /* and the last one in a later step */
 	uint32 resume_row;        /* the row of the lookup with which this step goes on */
 	uint32 cut_row;           /* and the next one */
-	HeapJoinCounts step;      /* of the step at hand */
+	HeapJoinCounts step;      /* what the step at hand has counted */
 	int left;                 /* rows below this join that a cut here has left to the next step */
 	uint64 probed;            /* rows that were looked up, */
 	uint64 found;             /* and how many of them have found a row of the lookup */

@@ -56,8 +56,8 @@ join_saving(PlannerInfo *root, const JoinPath *join, bool fed)
 	if (inner->param_info != NULL)
 		saving = Min(saving * outer->rows, Max(join->path.total_cost - outer->total_cost, 0));
 	saving += plan_warm_saving(root, outer, fed);
-	/* a merge join may end before the ends of its sides */
-	if (IsA(join, MergePath))
+	/* a merge join may end before the ends of its sides; without a saving, all costs may be 0 */
+	if (IsA(join, MergePath) && saving > 0)
 		saving *= Min(join->path.total_cost / (outer->total_cost + inner->total_cost), 1);
 	return saving;
 }
