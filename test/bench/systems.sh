@@ -166,14 +166,27 @@ compare_answers() {
 }
 
 # plan_of SYSTEM PROCESSES QUERY: prints "core" and the reason if gpuagg does not execute the query, or the number of processes planned. If
-# gpuagg executes joins too, "+joins" follows: its plan has a line for each lookup. "[joins]" follows if PostgreSQL executes some.
+# gpuagg executes joins too, "+joins" follows: its plan has a line for each lookup. "[joins]" follows if PostgreSQL executes some. A custom
+# scan with lookups executes the hash joins below it, down to other nodes than scans of tables; in inner sides, too.
 plan_of() {
 	{
 		set_workers "$2"
 		system_sets "$1" "$2"
 		echo "EXPLAIN (VERBOSE) $3"
-	} | sql | awk '/Custom Scan \(GpuAgg\)/ {taken = 1} taken && /Lookup/ {joined = "+joins"}
-		/^ *(->)? *(Parallel )?(Hash|Merge) ([A-Za-z]+ )*Join |^ *(->)? *Nested Loop / {left = " [joins]"} /Workers Planned:/ {n = $NF}
+	} | sql | awk '
+		# fed[d]: the custom scan above executes the joins that are children of the node at depth d
+		function enter(at, node) {
+			while (top > 0 && depth[top] >= at) top--
+			inherited = top > 0 && fed[top]
+			depth[++top] = at
+			fed[top] = inherited && node ~ /^Hash |^Append /
+			if (node ~ /^(Parallel )?(Hash|Merge) ([A-Za-z]+ )*Join |^Nested Loop / && !(fed[top] && node ~ /^Hash /)) left = " [joins]"
+		}
+		/Custom Scan \(GpuAgg\)/ {taken = 1}
+		/^ *Lookup: / && top > 0 {fed[top] = 1; joined = "+joins"}
+		/^ *(InitPlan|SubPlan|CTE) / {enter(match($0, /[^ ]/), ""); next}
+		match($0, /^ *->  */) || NR == 1 {enter(NR == 1 ? 0 : index($0, "->"), substr($0, NR == 1 ? 1 : RLENGTH + 1))}
+		/Workers Planned:/ {n = $NF}
 		sub(/^GpuAgg: not used: /, "") {why = $0} END {print (taken ? n + 1 joined : "core " (why ? why : "no aggregation of gpuagg")) left}'
 }
 
