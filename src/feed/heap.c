@@ -397,6 +397,8 @@ adapt_order(HeapFeed *feed)
 	MemoryContextSwitchTo(old);
 	if (table)
 		feed->table = feed->subplans[table->which].table = table;
+	else
+		heap_joins_keep_order(feed);
 }
 
 /* Fills the batch; returns false if there are no more rows. */

@@ -223,3 +223,9 @@ heap_joins_change_order(HeapFeed *feed)
 		joins->joins[j].reached = joins->joins[j].passed = 0;
 	return better;
 }
+
+void
+heap_joins_keep_order(HeapFeed *feed)
+{
+	memcpy(feed->joins->order, heap_joins_table_order(feed->table), sizeof(int) * feed->joins->n);
+}

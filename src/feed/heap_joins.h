@@ -173,6 +173,8 @@ extern bool heap_joins_restore_order(HeapJoins *joins);
  * Tables that are compiled from now on have it.
  */
 extern bool heap_joins_change_order(struct HeapFeed *feed);
+/* Takes the change back, because the table cannot be compiled again. */
+extern void heap_joins_keep_order(struct HeapFeed *feed);
 
 /* Counts rows that a node has returned, for EXPLAIN ANALYZE. */
 extern void heap_joins_count(PlanState *node, int rows);

@@ -89,6 +89,10 @@ SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE t = 'lo_par
 -- the most selective lookup becomes the first one, the outer join the last one, and a join follows those whose columns it reads
 SELECT pg_temp.probes(replace(q, 'FACT', 'lo_fact')) FROM lo_queries WHERE id IN (1, 2, 6, 9) ORDER BY id;
 SELECT pg_temp.probes(replace(q, 'FACT', 'lo_parts'), 'Lookup:|Hash .*Join|Append|Scan on lo_parts') FROM lo_queries WHERE id = 1;
+-- a table that cannot be compiled again, as the first compilation had no cache, keeps its order, and EXPLAIN shows that
+CREATE FUNCTION lo_switches(i int) RETURNS bool LANGUAGE plpgsql STABLE AS $$ BEGIN PERFORM set_config('gpuagg.cache', 'eager', false); RETURN true; END $$;
+SELECT pg_temp.probes('SELECT al.name, f.label, count(*), sum(v) FROM lo_fact t JOIN lo_all al ON al.a = t.a JOIN lo_half h ON h.b = t.b JOIN lo_few f ON f.e = t.e WHERE lo_switches(v) GROUP BY 1, 2', 'Lookup:');
+DROP FUNCTION lo_switches;
 -- from cached columns
 SET gpuagg.cache = eager;
 SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE how ~ 'DIFF';
