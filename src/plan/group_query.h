@@ -18,7 +18,7 @@
  *	workers.c	the number of workers for a scan of cached columns
  *	ranges.c	which cached rows a scan must read
  *	resident.c	rows of a path that the GPU has cached
- *	lookup_joins.c	joins that the heap feed can execute as lookups
+ *	lookup_joins.c, lookup_rules.c, lookup_cost.c	joins that the heap feed can execute as lookups
  *	custom.c	custom paths and plans as lists of nodes
  */
 #ifndef GPUAGG_GROUP_QUERY_H
@@ -207,13 +207,14 @@ extern void lookup_joins_install_hook(void);
  * a parallel plan share the rows of its fact table
  */
 extern Path *lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial);
-/*
- * Sets the cost of a tree of hash joins, perhaps below a projection, if the feed executes it.
- * Returns false if the path is none, or the feed cannot.
- */
-extern bool lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost);
 /* Called when all paths of the query have been made. */
 extern void lookup_joins_forget(PlannerInfo *root);
+
+/*
+ * lookup_cost.c: Sets the cost of a tree of hash joins, perhaps below a projection, if the feed
+ * executes it.  Returns false if the path is none, or the feed cannot.
+ */
+extern bool lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost);
 
 /* union.c */
 

@@ -1,6 +1,6 @@
 /*
  * lookup_joins.c
- *	  Finds trees of hash joins that the heap feed can execute as lookups, and their costs.
+ *	  Finds trees of hash joins that the heap feed can execute as lookups.
  *
  * A lookup join finds the inner rows for an outer row by the equality of keys.  The heap
  * feed can execute a tree of them below an aggregation: the innermost outer side scans one table,
@@ -24,11 +24,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "catalog/pg_type_d.h"
-#include "executor/nodeHash.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -38,31 +35,15 @@
 #include "common/hashfn.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/selfuncs.h"
 
-#include "analysis/analysis.h"
 #include "common/compat.h"
 #include "plan/group_query.h"
+#include "plan/lookup_rules.h"
 #include "plan/supported.h"
 #include "settings.h"
 
-/* Cost of probing a lookup with an integer key: often a single load. */
-#define LOOKUP_INTEGER_COST (cpu_operator_cost / 3)
-/* Cost of probing a lookup with another key: a hash and a comparison. */
-#define LOOKUP_OTHER_COST (4 * LOOKUP_INTEGER_COST)
-/* Cost of repeating a row for another match. */
-#define LOOKUP_MATCH_COST (2 * LOOKUP_INTEGER_COST)
 /* Relations for which a table has room at first. */
 #define REL_TABLE_SIZE 64
-/*
- * Bytes of a lookup (feed/lookup_rows.c): of a row with its key, and of what finds it; of a value
- * in a column, of a number of a value, and of a value that has a number in addition to its own
- * bytes.  Arrays may have twice as many elements as they need.
- */
-#define LOOKUP_ROW_BYTES 48
-#define LOOKUP_VALUE_BYTES 18
-#define LOOKUP_CODE_BYTES 10
-#define LOOKUP_DISTINCT_BYTES 88
 
 /*
  * A chain: the scan of a fact table, or a join of a chain with an inner path.  The members after
@@ -262,336 +243,6 @@ find_or_make_rel(LookupState *state, RelOptInfo *rel)
 	return entry->known;
 }
 
-/* ---- what the feed can execute ------------------------------------------- */
-
-/* Returns whether expressions include this PlaceHolderVar, perhaps below other outer joins. */
-static bool
-has_placeholder(const List *exprs, Index phid)
-{
-	ListCell *lc;
-
-	foreach (lc, exprs)
-		if (IsA(lfirst(lc), PlaceHolderVar) && ((PlaceHolderVar *) lfirst(lc))->phid == phid)
-			return true;
-	return false;
-}
-
-/*
- * Returns whether nobody can notice when, and how often, a scan or join computes its columns: they
- * are columns of what it reads, or expressions that raise no error and call no user's function.
- * outer, inner: the targets of the sides of a join, or NULL
- */
-static bool
-is_harmless_target(PlannerInfo *root, const List *exprs, const PathTarget *outer,
-				   const PathTarget *inner)
-{
-	ListCell *lc;
-
-	foreach (lc, exprs)
-	{
-		Node *expr = lfirst(lc);
-
-		if (IsA(expr, Var))
-			continue;
-		if (IsA(expr, PlaceHolderVar))
-		{
-			PlaceHolderVar *phv = (PlaceHolderVar *) expr;
-
-			if ((outer && has_placeholder(outer->exprs, phv->phid)) ||
-				(inner && has_placeholder(inner->exprs, phv->phid)))
-				continue;
-			expr = (Node *) phv->phexpr;
-		}
-		if (!expr_evaluates_unnoticed(expr, root->glob->boundParams))
-			return false;
-	}
-	return true;
-}
-
-/* Returns whether the feed can evaluate conditions. None may need a node above the scan or join. */
-static bool
-are_conditions_supported(List *restrictlist)
-{
-	ListCell *lc;
-
-	foreach (lc, restrictlist)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-
-		if (rinfo->pseudoconstant || contain_volatile_functions((Node *) rinfo))
-			return false;
-	}
-	return true;
-}
-
-/* Returns whether a clause compares a value of one side with a value of the other one. */
-static bool
-compares_sides(const RestrictInfo *rinfo, const RelOptInfo *outerrel, const RelOptInfo *innerrel)
-{
-	return rinfo->can_join &&
-		((bms_is_subset(rinfo->left_relids, outerrel->relids) &&
-		  bms_is_subset(rinfo->right_relids, innerrel->relids)) ||
-		 (bms_is_subset(rinfo->left_relids, innerrel->relids) &&
-		  bms_is_subset(rinfo->right_relids, outerrel->relids)));
-}
-
-/*
- * Returns whether the feed can execute a join by a lookup with these keys, as far as its type and
- * clauses say.  Sets *on if a condition beyond the keys says which matches count.
- */
-static bool
-are_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
-					  List *restrictlist, List *hashclauses, bool *on)
-{
-	ListCell *lc;
-
-	*on = false;
-	if (jointype != JOIN_SEMI && jointype != JOIN_ANTI && jointype != JOIN_INNER &&
-		jointype != JOIN_LEFT)
-		return false;
-	if (!are_conditions_supported(restrictlist))
-		return false;
-	foreach (lc, restrictlist)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-
-		if (list_member_ptr(hashclauses, rinfo))
-		{
-			if (!op_strict(rinfo->hashjoinoperator) || contain_subplans((Node *) rinfo->clause))
-				return false;
-			continue;
-		}
-		/* conditions above an outer join are for its result */
-		if (jointype == JOIN_INNER ||
-			(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids)))
-			continue;
-		*on = true;
-		/* core evaluates it until one match passes */
-		if (jointype != JOIN_LEFT &&
-			!expr_evaluates_unnoticed((Node *) rinfo->clause, root->glob->boundParams))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Returns whether a lookup finds at most one match that counts for an outer row.  on: a condition
- * beyond the keys says which matches count
- */
-static bool
-has_one_match(JoinType jointype, bool inner_unique, bool on)
-{
-	return inner_unique || (!on && (jointype == JOIN_SEMI || jointype == JOIN_ANTI));
-}
-
-/*
- * Returns whether rows of an inner side fit into a lookup, with all columns.  Values that are not
- * passed by value are stored once.
- */
-static bool
-fits_lookup(PlannerInfo *root, double rows, const PathTarget *target)
-{
-	double limit = get_hash_memory_limit();
-	double most = LOOKUP_ROW_BYTES + target->width +
-		list_length(target->exprs) * (LOOKUP_CODE_BYTES + LOOKUP_DISTINCT_BYTES);
-	double bytes = rows * LOOKUP_ROW_BYTES;
-	double different = 0;
-	ListCell *lc;
-
-	/* most inner sides are small */
-	if (rows * most <= limit)
-		return true;
-	foreach (lc, target->exprs)
-	{
-		double n;
-
-		if (get_typbyval(exprType(lfirst(lc))))
-		{
-			bytes += rows * LOOKUP_VALUE_BYTES;
-			continue;
-		}
-		n = estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
-		bytes += rows * LOOKUP_CODE_BYTES + n * LOOKUP_DISTINCT_BYTES;
-		different = Max(different, n);
-	}
-	return bytes + different * target->width <= limit;
-}
-
-/* Returns whether the feed can scan the table, or the partitions, of a base relation. */
-static bool
-is_fact_supported(PlannerInfo *root, RelOptInfo *rel)
-{
-	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
-		bms_is_empty(rel->lateral_relids) && !IS_DUMMY_REL(rel) &&
-		are_conditions_supported(rel->baserestrictinfo);
-}
-
-/* Returns whether the feed can read this scan below a join; see heap_unsupported.c. */
-static bool
-is_scan_supported(const Path *scan)
-{
-	return !(scan->pathtype == T_BitmapHeapScan && scan->parallel_aware);
-}
-
-/* ---- costs ---------------------------------------------------------------- */
-
-/* Returns whether a key is an integer of both sides: one, or two of at most 32 bits. */
-static bool
-is_integer_key(const List *hashclauses)
-{
-	bool two = list_length(hashclauses) == 2;
-	ListCell *clause, *arg;
-
-	if (list_length(hashclauses) > 2)
-		return false;
-	foreach (clause, hashclauses)
-		foreach (arg, ((OpExpr *) lfirst_node(RestrictInfo, clause)->clause)->args)
-		{
-			Oid type = exprType(lfirst(arg));
-
-			if (type != INT2OID && type != INT4OID && type != DATEOID && (two || type != INT8OID))
-				return false;
-		}
-	return true;
-}
-
-/* Returns the estimated number of matches of outer rows, as core's costsize.c does. */
-static double
-estimate_matches(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel,
-				 double inner_rows, const RelOptInfo *innerrel, List *hashclauses)
-{
-	SpecialJoinInfo sjinfo = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
-	Selectivity selectivity = 1;
-	ListCell *lc;
-
-	sjinfo.min_lefthand = sjinfo.syn_lefthand = outerrel->relids;
-	sjinfo.min_righthand = sjinfo.syn_righthand = innerrel->relids;
-	/* estimates of clauses are kept with the clauses */
-	foreach (lc, hashclauses)
-		selectivity *= clause_selectivity(root, (Node *) lfirst(lc), 0, JOIN_INNER, &sjinfo);
-	return clamp_row_est(selectivity * outer_rows * inner_rows);
-}
-
-/*
- * Returns the cost of making a lookup of inner rows, whose plan costs `inner`, and of probing it
- * with outer rows, which have `matches` partners.
- */
-static Cost
-lookup_cost(PlannerInfo *root, double outer_rows, double matches, Cost inner, double inner_rows,
-			List *restrictlist, List *hashclauses)
-{
-	Cost probe = is_integer_key(hashclauses) ? LOOKUP_INTEGER_COST : LOOKUP_OTHER_COST;
-	QualCost all;
-
-	/* the operators of the keys are part of the probe, expressions below them are not */
-	cost_qual_eval(&all, restrictlist, root);
-	return inner + inner_rows * cpu_tuple_cost + all.startup + outer_rows * probe +
-		matches * Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0) +
-		Max(matches - outer_rows, 0) * LOOKUP_MATCH_COST;
-}
-
-/*
- * Returns whether all keys are columns of the inner side, so that a feed of its own can read it
- * (heap_joins.c).
- */
-static bool
-has_column_keys(const List *hashclauses, const RelOptInfo *innerrel)
-{
-	ListCell *lc;
-
-	foreach (lc, hashclauses)
-	{
-		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		Node *key = bms_is_subset(rinfo->right_relids, innerrel->relids) ?
-			get_rightop(rinfo->clause) :
-			get_leftop(rinfo->clause);
-
-		while (IsA(key, RelabelType))
-			key = (Node *) ((RelabelType *) key)->arg;
-		if (!IsA(key, Var))
-			return false;
-	}
-	return true;
-}
-
-static bool tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles);
-
-/* Returns the cost of an inner path, which a feed of its own reads if it can. */
-static Cost
-inner_path_cost(PlannerInfo *root, Path *inner)
-{
-	Cost cost;
-	bool settles;
-
-	return tree_cost(root, inner, false, &cost, &settles) ? Min(cost, inner->total_cost) :
-															inner->total_cost;
-}
-
-/*
- * Sets the cost of a tree of hash joins, or of a scan below it, if the feed executes it.  Returns
- * false if the feed cannot.  top: the caller has examined the path's target.  Sets *settles as
- * LookupChain.settles.
- */
-static bool
-tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
-{
-	HashPath *hash = (HashPath *) path;
-	Path *outer, *inner;
-	bool on, unique;
-
-	check_stack_depth();
-	*settles = false;
-	if (!IsA(path, HashPath))
-		return is_scan_supported(path) && is_fact_supported(root, path->parent) &&
-			is_harmless_target(root, path->pathtarget->exprs, NULL, NULL) &&
-			plan_feed_cost(root, path, true, cost);
-	outer = hash->jpath.outerjoinpath;
-	inner = hash->jpath.innerjoinpath;
-	if (path->parallel_aware || path->param_info != NULL || inner->param_info != NULL ||
-		!fits_lookup(root, inner->rows, inner->pathtarget) ||
-		!are_clauses_supported(root, path->parent, hash->jpath.jointype,
-							   hash->jpath.joinrestrictinfo, hash->path_hashclauses, &on) ||
-		!(top ||
-		  is_harmless_target(root, path->pathtarget->exprs, outer->pathtarget,
-							 inner->pathtarget)) ||
-		!tree_cost(root, outer, false, cost, settles))
-		return false;
-	unique = has_one_match(hash->jpath.jointype, hash->jpath.inner_unique, on);
-	if (!unique && *settles)
-		return false;
-	*settles |= !unique && on;
-	*cost += lookup_cost(root, outer->rows,
-						 unique ? outer->rows :
-								  estimate_matches(root, outer->rows, outer->parent, inner->rows,
-												   inner->parent, hash->path_hashclauses),
-						 has_column_keys(hash->path_hashclauses, inner->parent) ?
-							 inner_path_cost(root, inner) :
-							 inner->total_cost,
-						 inner->rows, hash->jpath.joinrestrictinfo, hash->path_hashclauses);
-	return true;
-}
-
-bool
-lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
-{
-	Cost projection = path->total_cost;
-	bool settles;
-
-	for (;;)
-	{
-		if (contain_volatile_functions((Node *) path->pathtarget) ||
-			contain_subplans((Node *) path->pathtarget->exprs))
-			return false;
-		if (!IsA(path, ProjectionPath))
-			break;
-		path = ((ProjectionPath *) path)->subpath;
-	}
-	if (!IsA(path, HashPath) || !tree_cost(root, path, true, cost, &settles))
-		return false;
-	*cost += Max(projection - path->total_cost, 0);
-	return true;
-}
-
 /* ---- the hook -------------------------------------------------------------- */
 
 /* Takes a scan of the fact table as its chain if it costs less than the one before. */
@@ -600,7 +251,7 @@ offer_scan(PlannerInfo *root, LookupChain **best, Path *scan)
 {
 	Cost cost;
 
-	if (scan->param_info != NULL || !is_scan_supported(scan) ||
+	if (scan->param_info != NULL || !plan_lookup_scan_supported(scan) ||
 		(*best && !compat_is_as_enabled(scan, (*best)->path)) ||
 		!plan_feed_cost(root, scan, true, &cost))
 		return;
@@ -629,8 +280,8 @@ find_scans(PlannerInfo *root, RelOptInfo *rel, LookupRel *known)
 	if (known->scanned)
 		return;
 	known->scanned = true;
-	if (!is_fact_supported(root, rel) ||
-		!is_harmless_target(root, rel->reltarget->exprs, NULL, NULL))
+	if (!plan_lookup_fact_supported(root, rel) ||
+		!plan_lookup_harmless_target(root, rel->reltarget->exprs, NULL, NULL))
 		return;
 	foreach (lc, rel->pathlist)
 	{
@@ -656,7 +307,7 @@ find_hash_clauses(const JoinCall *call)
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 
 		if (!OidIsValid(rinfo->hashjoinoperator) ||
-			!compares_sides(rinfo, call->outerrel, call->innerrel) ||
+			!plan_lookup_compares_sides(rinfo, call->outerrel, call->innerrel) ||
 			(IS_OUTER_JOIN(call->jointype) && RINFO_IS_PUSHED_DOWN(rinfo, call->joinrel->relids)))
 			continue;
 		/* the outer value will be on the left */
@@ -696,7 +347,7 @@ find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 {
 	RelOptInfo *rel = call->innerrel;
 	LookupChain *chain = known->serial;
-	bool feeds = has_column_keys(call->hashclauses, rel);
+	bool feeds = plan_lookup_has_column_keys(call->hashclauses, rel);
 
 	side->path = rel->cheapest_total_path;
 	if (safe && !side->path->parallel_safe)
@@ -717,7 +368,7 @@ find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 		side->cost = chain->cost;
 		side->rows = chain->rows;
 	}
-	return (side->path || side->chain) && fits_lookup(call->root, side->rows, rel->reltarget);
+	return (side->path || side->chain) && plan_lookup_fits(call->root, side->rows, rel->reltarget);
 }
 
 /* Returns the cost of a chain and a lookup of an inner side; -1 if there is no such join. */
@@ -729,11 +380,11 @@ extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *i
 	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique))
 		return -1;
 	matches = call->unique ? outer->rows :
-							 estimate_matches(call->root, outer->rows, call->outerrel, inner->rows,
-											  call->innerrel, call->hashclauses);
+							 plan_lookup_matches(call->root, outer->rows, call->outerrel,
+												 inner->rows, call->innerrel, call->hashclauses);
 	return outer->cost +
-		lookup_cost(call->root, outer->rows, matches, inner->cost, inner->rows,
-					call->extra->restrictlist, call->hashclauses);
+		plan_lookup_cost(call->root, outer->rows, matches, inner->cost, inner->rows,
+						 call->extra->restrictlist, call->hashclauses);
 }
 
 /* Makes a chain of the join relation. */
@@ -750,8 +401,9 @@ set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, const In
 	/* participants share the rows of the fact table */
 	chain->rows = clamp_row_est(joinrel->rows * Min(outer->rows / call->outerrel->rows, 1));
 	chain->cost = cost;
-	chain->harmless = is_harmless_target(call->root, joinrel->reltarget->exprs,
-										 call->outerrel->reltarget, call->innerrel->reltarget);
+	chain->harmless =
+		plan_lookup_harmless_target(call->root, joinrel->reltarget->exprs,
+									call->outerrel->reltarget, call->innerrel->reltarget);
 	chain->parallel_safe = joinrel->consider_parallel && outer->parallel_safe &&
 		(inner->path ? inner->path->parallel_safe : inner->chain->parallel_safe);
 	chain->outer = outer;
@@ -775,12 +427,12 @@ is_better(Cost cost, const LookupChain *best)
 	return cost >= 0 && (best == NULL || cost < best->cost);
 }
 
-/* Calls are_clauses_supported(), which sets call->on: never for an inner join. */
+/* Calls plan_lookup_clauses_supported(), which sets call->on: never for an inner join. */
 static bool
 is_call_supported(JoinCall *call)
 {
-	return are_clauses_supported(call->root, call->joinrel, call->jointype,
-								 call->extra->restrictlist, call->hashclauses, &call->on);
+	return plan_lookup_clauses_supported(call->root, call->joinrel, call->jointype,
+										 call->extra->restrictlist, call->hashclauses, &call->on);
 }
 
 /* Looks for chains of a join relation. */
@@ -793,13 +445,13 @@ find_chains(JoinCall *call)
 	Cost serial = -1, partial = -1;
 
 	/* nearly half of all calls have a fact table as the inner relation, and end here */
-	if (!fits_lookup(call->root, call->innerrel->rows, call->innerrel->reltarget))
+	if (!plan_lookup_fits(call->root, call->innerrel->rows, call->innerrel->reltarget))
 		return;
 	state = find_or_make_state(call->root);
 	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL ||
 		(call->jointype != JOIN_INNER && !is_call_supported(call)))
 		return;
-	call->unique = has_one_match(call->jointype, call->extra->inner_unique, call->on);
+	call->unique = plan_lookup_has_one_match(call->jointype, call->extra->inner_unique, call->on);
 	if (!call->unique && call->innerrel->reloptkind == RELOPT_JOINREL)
 		call->unique = call->proved =
 			is_inner_join_unique(call, find_or_make_rel(state, call->innerrel));

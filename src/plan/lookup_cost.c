@@ -1,0 +1,151 @@
+/*
+ * lookup_cost.c
+ *	  Computes what joins cost if the heap feed executes them as lookups.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+
+#include "plan/group_query.h"
+#include "plan/lookup_rules.h"
+
+/* Cost of probing a lookup with an integer key: often a single load. */
+#define LOOKUP_INTEGER_COST (cpu_operator_cost / 3)
+/* Cost of probing a lookup with another key: a hash and a comparison. */
+#define LOOKUP_OTHER_COST (4 * LOOKUP_INTEGER_COST)
+/* Cost of repeating a row for another match. */
+#define LOOKUP_MATCH_COST (2 * LOOKUP_INTEGER_COST)
+
+/* Returns whether a key is an integer of both sides: one, or two of at most 32 bits. */
+static bool
+is_integer_key(const List *hashclauses)
+{
+	bool two = list_length(hashclauses) == 2;
+	ListCell *clause, *arg;
+
+	if (list_length(hashclauses) > 2)
+		return false;
+	foreach (clause, hashclauses)
+		foreach (arg, ((OpExpr *) lfirst_node(RestrictInfo, clause)->clause)->args)
+		{
+			Oid type = exprType(lfirst(arg));
+
+			if (type != INT2OID && type != INT4OID && type != DATEOID && (two || type != INT8OID))
+				return false;
+		}
+	return true;
+}
+
+double
+plan_lookup_matches(PlannerInfo *root, double outer_rows, const RelOptInfo *outerrel,
+					double inner_rows, const RelOptInfo *innerrel, List *hashclauses)
+{
+	SpecialJoinInfo sjinfo = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
+	Selectivity selectivity = 1;
+	ListCell *lc;
+
+	sjinfo.min_lefthand = sjinfo.syn_lefthand = outerrel->relids;
+	sjinfo.min_righthand = sjinfo.syn_righthand = innerrel->relids;
+	/* estimates of clauses are kept with the clauses */
+	foreach (lc, hashclauses)
+		selectivity *= clause_selectivity(root, (Node *) lfirst(lc), 0, JOIN_INNER, &sjinfo);
+	return clamp_row_est(selectivity * outer_rows * inner_rows);
+}
+
+Cost
+plan_lookup_cost(PlannerInfo *root, double outer_rows, double matches, Cost inner,
+				 double inner_rows, List *restrictlist, List *hashclauses)
+{
+	Cost probe = is_integer_key(hashclauses) ? LOOKUP_INTEGER_COST : LOOKUP_OTHER_COST;
+	QualCost all;
+
+	/* the operators of the keys are part of the probe, expressions below them are not */
+	cost_qual_eval(&all, restrictlist, root);
+	return inner + inner_rows * cpu_tuple_cost + all.startup + outer_rows * probe +
+		matches * Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0) +
+		Max(matches - outer_rows, 0) * LOOKUP_MATCH_COST;
+}
+
+static bool tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles);
+
+/* Returns the cost of an inner path, which a feed of its own reads if it can. */
+static Cost
+inner_path_cost(PlannerInfo *root, Path *inner)
+{
+	Cost cost;
+	bool settles;
+
+	return tree_cost(root, inner, false, &cost, &settles) ? Min(cost, inner->total_cost) :
+															inner->total_cost;
+}
+
+/*
+ * Sets the cost of a tree of hash joins, or of a scan below it, if the feed executes it.  Returns
+ * false if the feed cannot.  top: the caller has examined the path's target.  Sets *settles as
+ * LookupChain.settles.
+ */
+static bool
+tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
+{
+	HashPath *hash = (HashPath *) path;
+	Path *outer, *inner;
+	bool on, unique;
+
+	check_stack_depth();
+	*settles = false;
+	if (!IsA(path, HashPath))
+		return plan_lookup_scan_supported(path) && plan_lookup_fact_supported(root, path->parent) &&
+			plan_lookup_harmless_target(root, path->pathtarget->exprs, NULL, NULL) &&
+			plan_feed_cost(root, path, true, cost);
+	outer = hash->jpath.outerjoinpath;
+	inner = hash->jpath.innerjoinpath;
+	if (path->parallel_aware || path->param_info != NULL || inner->param_info != NULL ||
+		!plan_lookup_fits(root, inner->rows, inner->pathtarget) ||
+		!plan_lookup_clauses_supported(root, path->parent, hash->jpath.jointype,
+									   hash->jpath.joinrestrictinfo, hash->path_hashclauses, &on) ||
+		!(top ||
+		  plan_lookup_harmless_target(root, path->pathtarget->exprs, outer->pathtarget,
+									  inner->pathtarget)) ||
+		!tree_cost(root, outer, false, cost, settles))
+		return false;
+	unique = plan_lookup_has_one_match(hash->jpath.jointype, hash->jpath.inner_unique, on);
+	if (!unique && *settles)
+		return false;
+	*settles |= !unique && on;
+	*cost +=
+		plan_lookup_cost(root, outer->rows,
+						 unique ? outer->rows :
+								  plan_lookup_matches(root, outer->rows, outer->parent, inner->rows,
+													  inner->parent, hash->path_hashclauses),
+						 plan_lookup_has_column_keys(hash->path_hashclauses, inner->parent) ?
+							 inner_path_cost(root, inner) :
+							 inner->total_cost,
+						 inner->rows, hash->jpath.joinrestrictinfo, hash->path_hashclauses);
+	return true;
+}
+
+bool
+lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
+{
+	Cost projection = path->total_cost;
+	bool settles;
+
+	for (;;)
+	{
+		if (contain_volatile_functions((Node *) path->pathtarget) ||
+			contain_subplans((Node *) path->pathtarget->exprs))
+			return false;
+		if (!IsA(path, ProjectionPath))
+			break;
+		path = ((ProjectionPath *) path)->subpath;
+	}
+	if (!IsA(path, HashPath) || !tree_cost(root, path, true, cost, &settles))
+		return false;
+	*cost += Max(projection - path->total_cost, 0);
+	return true;
+}

@@ -1,0 +1,198 @@
+/*
+ * lookup_rules.c
+ *	  Decides which joins and scans the heap feed can execute as lookups, for the planner.
+ *
+ * The executor decides again, for the plan that it gets (feed/heap_joins.c).
+ */
+#include "postgres.h"
+
+#include "executor/nodeHash.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "analysis/analysis.h"
+#include "common/compat.h"
+#include "plan/lookup_rules.h"
+
+/*
+ * Bytes of a lookup (feed/lookup_rows.c): of a row with its key, and of what finds it; of a value
+ * in a column, of a number of a value, and of a value that has a number in addition to its own
+ * bytes.  Arrays may have twice as many elements as they need.
+ */
+#define LOOKUP_ROW_BYTES 48
+#define LOOKUP_VALUE_BYTES 18
+#define LOOKUP_CODE_BYTES 10
+#define LOOKUP_DISTINCT_BYTES 88
+
+/* Returns whether expressions include this PlaceHolderVar, perhaps below other outer joins. */
+static bool
+has_placeholder(const List *exprs, Index phid)
+{
+	ListCell *lc;
+
+	foreach (lc, exprs)
+		if (IsA(lfirst(lc), PlaceHolderVar) && ((PlaceHolderVar *) lfirst(lc))->phid == phid)
+			return true;
+	return false;
+}
+
+bool
+plan_lookup_harmless_target(PlannerInfo *root, const List *exprs, const PathTarget *outer,
+							const PathTarget *inner)
+{
+	ListCell *lc;
+
+	foreach (lc, exprs)
+	{
+		Node *expr = lfirst(lc);
+
+		if (IsA(expr, Var))
+			continue;
+		if (IsA(expr, PlaceHolderVar))
+		{
+			PlaceHolderVar *phv = (PlaceHolderVar *) expr;
+
+			if ((outer && has_placeholder(outer->exprs, phv->phid)) ||
+				(inner && has_placeholder(inner->exprs, phv->phid)))
+				continue;
+			expr = (Node *) phv->phexpr;
+		}
+		if (!expr_evaluates_unnoticed(expr, root->glob->boundParams))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether the feed can evaluate conditions. None may need a node above the scan or join. */
+static bool
+are_conditions_supported(List *restrictlist)
+{
+	ListCell *lc;
+
+	foreach (lc, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (rinfo->pseudoconstant || contain_volatile_functions((Node *) rinfo))
+			return false;
+	}
+	return true;
+}
+
+bool
+plan_lookup_compares_sides(const RestrictInfo *rinfo, const RelOptInfo *outerrel,
+						   const RelOptInfo *innerrel)
+{
+	return rinfo->can_join &&
+		((bms_is_subset(rinfo->left_relids, outerrel->relids) &&
+		  bms_is_subset(rinfo->right_relids, innerrel->relids)) ||
+		 (bms_is_subset(rinfo->left_relids, innerrel->relids) &&
+		  bms_is_subset(rinfo->right_relids, outerrel->relids)));
+}
+
+bool
+plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
+							  List *restrictlist, List *hashclauses, bool *on)
+{
+	ListCell *lc;
+
+	*on = false;
+	if (jointype != JOIN_SEMI && jointype != JOIN_ANTI && jointype != JOIN_INNER &&
+		jointype != JOIN_LEFT)
+		return false;
+	if (!are_conditions_supported(restrictlist))
+		return false;
+	foreach (lc, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (list_member_ptr(hashclauses, rinfo))
+		{
+			if (!op_strict(rinfo->hashjoinoperator) || contain_subplans((Node *) rinfo->clause))
+				return false;
+			continue;
+		}
+		/* conditions above an outer join are for its result */
+		if (jointype == JOIN_INNER ||
+			(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids)))
+			continue;
+		*on = true;
+		/* core evaluates it until one match passes */
+		if (jointype != JOIN_LEFT &&
+			!expr_evaluates_unnoticed((Node *) rinfo->clause, root->glob->boundParams))
+			return false;
+	}
+	return true;
+}
+
+bool
+plan_lookup_has_one_match(JoinType jointype, bool inner_unique, bool on)
+{
+	return inner_unique || (!on && (jointype == JOIN_SEMI || jointype == JOIN_ANTI));
+}
+
+bool
+plan_lookup_fits(PlannerInfo *root, double rows, const PathTarget *target)
+{
+	double limit = get_hash_memory_limit();
+	double most = LOOKUP_ROW_BYTES + target->width +
+		list_length(target->exprs) * (LOOKUP_CODE_BYTES + LOOKUP_DISTINCT_BYTES);
+	double bytes = rows * LOOKUP_ROW_BYTES;
+	double different = 0;
+	ListCell *lc;
+
+	/* most inner sides are small */
+	if (rows * most <= limit)
+		return true;
+	foreach (lc, target->exprs)
+	{
+		double n;
+
+		if (get_typbyval(exprType(lfirst(lc))))
+		{
+			bytes += rows * LOOKUP_VALUE_BYTES;
+			continue;
+		}
+		n = estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
+		bytes += rows * LOOKUP_CODE_BYTES + n * LOOKUP_DISTINCT_BYTES;
+		different = Max(different, n);
+	}
+	return bytes + different * target->width <= limit;
+}
+
+bool
+plan_lookup_fact_supported(PlannerInfo *root, RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
+		bms_is_empty(rel->lateral_relids) && !IS_DUMMY_REL(rel) &&
+		are_conditions_supported(rel->baserestrictinfo);
+}
+
+bool
+plan_lookup_scan_supported(const Path *scan)
+{
+	return !(scan->pathtype == T_BitmapHeapScan && scan->parallel_aware);
+}
+
+bool
+plan_lookup_has_column_keys(const List *hashclauses, const RelOptInfo *innerrel)
+{
+	ListCell *lc;
+
+	foreach (lc, hashclauses)
+	{
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		Node *key = bms_is_subset(rinfo->right_relids, innerrel->relids) ?
+			get_rightop(rinfo->clause) :
+			get_leftop(rinfo->clause);
+
+		while (IsA(key, RelabelType))
+			key = (Node *) ((RelabelType *) key)->arg;
+		if (!IsA(key, Var))
+			return false;
+	}
+	return true;
+}
