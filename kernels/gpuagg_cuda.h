@@ -278,9 +278,8 @@ extern "C"
 		VectorProgram steps;
 		GpuaggColumn input[GPUAGG_MAX_INPUTS];
 		VectorTable tables[GPUAGG_MAX_TABLES]; /* tables of VECTOR_LOOKUP */
-		const int64_t *cells;                  /* cells of these tables, in device memory */
-		const uint8_t *cell_states;
-		unsigned long long *undetermined; /* the kernel adds the number of undetermined rows */
+		const uint8_t *cells;                  /* cells of these tables, in device memory */
+		unsigned long long *undetermined;      /* the kernel adds the number of undetermined rows */
 		int nchecks;
 		GpuaggCheck check[GPUAGG_MAX_CHECKS];
 	} GpuaggProgram;

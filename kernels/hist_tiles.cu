@@ -11,16 +11,17 @@
 static const TileInstance *const instances[TILE_KERNELS] = {&hist_tiles_part0, &hist_tiles_part1,
 															&hist_tiles_part2};
 
-/* Returns whether the light kernel has the operation, a VectorOp. */
+/* Returns whether the light kernel has the operation, a VectorOp.  All kernels have lookups. */
 static bool
 is_light_operation(int op)
 {
 	switch (op)
 	{
+		case VECTOR_LOOKUP:
 #define LIGHT(OP) \
 	case OP: \
 		return true;
-		TILES_LIGHT_OPERATIONS
+			TILES_LIGHT_OPERATIONS
 #undef LIGHT
 		default:
 			return false;

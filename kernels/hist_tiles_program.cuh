@@ -420,15 +420,51 @@ template <int THREADS>
 static __device__ __forceinline__ void
 apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, ItemValues &to)
 {
-	const GpuaggProgram *p = tile.program;
-	VectorTable t = tile.table->table[table];
+	const VectorTable &t = tile.table->table[table];
+	const uint8_t *from = tile.program->cells + (size_t) t.first * 8;
+	u32 at[TILES_ROWS_PER_THREAD];
+	bool undetermined = false;
 
-	to.states = 0;
 #pragma unroll
 	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
-		VectorCell cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j],
-											(uint8_t) item_state(a.states, j));
+		at[j] = vector_table_index(&t, a.v[j], (uint8_t) item_state(a.states, j));
+		undetermined |= at[j] == VECTOR_NO_CELL;
+	}
+	to.states = 0;
+	if (undetermined || t.form == VECTOR_CELLS_WIDE)
+	{
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+		{
+			VectorCell cell = vector_table_cell(&t, tile.program->cells, at[j]);
+
+			to.v[j] = cell.value;
+			to.states |= (u32) cell.state << STATE_BITS * j;
+		}
+		return;
+	}
+	/* the items' loads are independent, so that they run concurrently */
+	if (t.form == 1)
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = from[at[j]];
+	else if (t.form == 2)
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = ((const uint16_t *) from)[at[j]];
+	else if (t.form == 4)
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = ((const u32 *) from)[at[j]];
+	else
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = from[at[j] / 8] >> at[j] % 8 & 1;
+#pragma unroll
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+	{
+		VectorCell cell = vector_narrow_cell(&t, at[j]);
 
 		to.v[j] = cell.value;
 		to.states |= (u32) cell.state << STATE_BITS * j;

@@ -70,7 +70,13 @@ typedef struct EngineWork
 	int columns;    /* columns of each row */
 	Cost fallbacks; /* cost of the calls of transition functions, for each row */
 	Cost local;     /* cost of sorting and spilling all rows, if they are reduced in this process */
+	double resident; /* fraction of the rows that an engine can take without reading them */
+	double scanned;  /* rows of tables that are read for these, */
+	Cost read;       /* and what reading them costs other engines */
 } EngineWork;
+
+/* What a value in the cache of a device costs, next to one that is sent there. */
+#define CACHED_VALUE_COST 0.01
 
 /*
  * Returns the direct argument of ordered set `set` of the spec in a group with these keys, in the

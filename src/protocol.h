@@ -73,7 +73,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 14
+#define GPUAGG_PROTOCOL_VERSION 15
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -531,8 +531,8 @@ typedef struct WireSpan
  * The server runs a program for each row (operators/vector_program.h). Its inputs are columns of
  * the table; column c of the query is the program's operand cols[c]. The buffer has nrow_ranges of
  * WireRowRange, ordered by range and first row. If the program has lookup tables, their cells
- * follow: the values of ncells cells, and then their states, a byte each; both arrays start at
- * wire_align. nspans of WireSpan, ordered by range, follow this struct in the message.
+ * follow at wire_cells_at(): cell_bytes bytes, see VectorTable. nspans of WireSpan, ordered by
+ * range, follow this struct in the message.
  *
  * The rows are taken all or not at all. If they are not, something is lacking on the device, and
  * the buffer has, behind the row ranges at wire_align, a uint64_t for each row range and then one
@@ -565,7 +565,7 @@ typedef struct WireResident
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
 	WireKnown known[WIRE_MAX_STORED_COLS]; /* for coded columns */
 	uint32_t ntables;
-	uint32_t ncells;
+	uint32_t cell_bytes; /* of all tables: a multiple of 8 */
 	VectorTable tables[WIRE_MAX_TABLES];
 	VectorProgram program;
 } WireResident;
@@ -858,18 +858,18 @@ wire_align(size_t n)
 	return (n + WIRE_ALIGN - 1) / WIRE_ALIGN * WIRE_ALIGN;
 }
 
-/* Returns the offset of the cells' values in the buffer of RESIDENT. */
+/* Returns the offset of the lookup tables' cells in the buffer of RESIDENT. */
 static inline size_t
 wire_cells_at(const WireResident *in)
 {
 	return wire_align((size_t) in->nrow_ranges * sizeof(WireRowRange));
 }
 
-/* Returns the offset of the cells' states. */
+/* Returns the offset of the end of the cells. */
 static inline size_t
-wire_cell_states_at(const WireResident *in)
+wire_cells_end(const WireResident *in)
 {
-	return wire_align(wire_cells_at(in) + (size_t) in->ncells * sizeof(int64_t));
+	return wire_cells_at(in) + in->cell_bytes;
 }
 
 /* Returns the spans, which follow the message's struct. */

@@ -340,8 +340,8 @@ __launch_bounds__(THREADS) static void program_kernel(const ProgramRun *global_r
 				load_rows(run.input[in->a], first + at, values + in->r * tile,
 						  states + in->r * tile, n);
 			else if (in->op == VECTOR_LOOKUP)
-				vector_lookup(in, run.tables, run.cells, run.cell_states, run.program.constants,
-							  values, states, tile, threadIdx.x, THREADS, n);
+				vector_lookup(in, run.tables, run.cells, run.program.constants, values, states,
+							  tile, threadIdx.x, THREADS, n);
 			else
 				vector_run(in, run.program.constants, values, states, tile, threadIdx.x, THREADS,
 						   n);

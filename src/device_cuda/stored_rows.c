@@ -23,7 +23,7 @@ typedef struct Resident
 	int64_t most;           /* largest number of rows of a slice */
 	size_t runs_at;         /* offset in scratch.plan: for each segment a GpuaggProgram (tiles) or a
 							   ProgramRun; the ranges of rows are before them */
-	const char *cells;      /* cells of the program's tables, and then their states; host memory */
+	const char *cells;      /* of the program's tables; host memory */
 	size_t cells_at;        /* offset in scratch.plan */
 	int64_t word;           /* index in runs.heads of the next slice's first word */
 	uint64_t payload_nulls; /* a bit for each value column of ARGMAX or ARGMIN that may be NULL */
@@ -120,8 +120,7 @@ describe_program(DeviceQuery *query, const Resident *r, int segment, ProgramRun 
 	memset(run, 0, sizeof(*run));
 	run->program = plan->program;
 	run->undetermined = &((KernelStatus *) query->status.at)->undetermined;
-	run->cells = (const int64_t *) ((char *) query->scratch.plan.at + r->cells_at);
-	run->cell_states = (const uint8_t *) (run->cells + r->in->ncells);
+	run->cells = (const uint8_t *) query->scratch.plan.at + r->cells_at;
 	memcpy(run->tables, r->in->tables, sizeof(run->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
 	{
@@ -155,8 +154,7 @@ describe_tile_program(DeviceQuery *query, const Resident *r, int segment, Gpuagg
 {
 	*program = r->program.program;
 	program->undetermined = &((KernelStatus *) query->status.at)->undetermined;
-	program->cells = (const int64_t *) ((char *) query->scratch.plan.at + r->cells_at);
-	program->cell_states = (const uint8_t *) (program->cells + r->in->ncells);
+	program->cells = (const uint8_t *) query->scratch.plan.at + r->cells_at;
 	memcpy(program->tables, r->in->tables, sizeof(program->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
 	{
@@ -184,7 +182,7 @@ upload_plan(DeviceQuery *query, Resident *r, DeviceError *error)
 {
 	size_t spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
 	int nruns = r->plan.computes ? count_segments(r->hold) : 0;
-	size_t cells = nruns > 0 ? (size_t) r->in->ncells * (sizeof(int64_t) + 1) : 0;
+	size_t cells = nruns > 0 ? r->in->cell_bytes : 0;
 	size_t width = r->tiles ? sizeof(GpuaggProgram) : sizeof(ProgramRun);
 	size_t bytes = align256(align256(spans) + nruns * width) + cells;
 	char *host;
@@ -204,12 +202,7 @@ upload_plan(DeviceQuery *query, Resident *r, DeviceError *error)
 			describe_tile_program(query, r, s, (GpuaggProgram *) (host + r->runs_at) + s);
 		else
 			describe_program(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
-	if (cells > 0)
-	{
-		memcpy(host + r->cells_at, r->cells, r->in->ncells * sizeof(int64_t));
-		memcpy(host + r->cells_at + r->in->ncells * sizeof(int64_t),
-			   r->cells + (wire_cell_states_at(r->in) - wire_cells_at(r->in)), r->in->ncells);
-	}
+	memcpy(host + r->cells_at, r->cells, cells);
 	/* pageable memory has been read when the call returns */
 	err =
 		cudaMemcpyAsync(query->scratch.plan.at, host, bytes, cudaMemcpyHostToDevice, query->stream);

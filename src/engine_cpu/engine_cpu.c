@@ -437,7 +437,8 @@ cpu_close(Engine *base)
 static Cost
 cpu_cost(const EngineWork *work)
 {
-	return work->rows * (work->fallbacks + work->values * gpuagg_slot_cost) + work->local;
+	return work->rows * (work->fallbacks + work->values * gpuagg_slot_cost) + work->local +
+		work->read;
 }
 
 const EngineOps engine_cpu_ops = {

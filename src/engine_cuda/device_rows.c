@@ -83,6 +83,34 @@ key_codes(Resident *r, int c, const ExprRoot *root)
 			"keys that are sent as dictionary codes, and are not computed from one column");
 }
 
+/* Returns the joins of the rows as the program has them, or NULL. */
+static ExprJoins *
+create_joins(const FeedResident *rows)
+{
+	ExprJoins *joins;
+
+	if (rows->njoins == 0)
+		return NULL;
+	joins = palloc(sizeof(ExprJoins));
+	*joins = (ExprJoins){.table_varno = rows->table_varno,
+						 .inner_varno = rows->inner_varno,
+						 .natts = rows->natts,
+						 .join = rows->inner_join,
+						 .keys = palloc(sizeof(uint16) * rows->njoins)};
+	for (int j = 0; j < rows->njoins; j++)
+		joins->keys[j] = VECTOR_NONE;
+	return joins;
+}
+
+/* Translates a join to the program. */
+static void
+translate_join(Resident *r, int j)
+{
+	const ResidentJoin *join = &r->rows->joins[j];
+
+	expr_program_join(r->program, j, join->key, join->type == JOIN_LEFT, join->type != JOIN_ANTI);
+}
+
 /* Translates the conditions and the query's columns to the program. */
 static void
 translate_query(Resident *r)
@@ -92,7 +120,10 @@ translate_query(Resident *r)
 	ListCell *lc;
 
 	for (int q = 0; q < rows->nquals; q++)
-		expr_program_filter(r->program, rows->quals[q]);
+		if (rows->quals[q])
+			expr_program_filter(r->program, rows->quals[q]);
+		else
+			translate_join(r, rows->probed[q]);
 	foreach (lc, rows->checks)
 		expr_program_check(r->program, lfirst(lc));
 	for (int c = 0; c < query->ncols; c++)
@@ -304,134 +335,6 @@ describe_stored(Resident *r)
 	r->wire.nstored = r->program->nstored;
 }
 
-/* ---- tables of values -------------------------------------------------------- */
-
-/*
- * Replaces the values of a key by codes of the query's own dictionary. Returns false if there is no
- * room for them, or if equal values look different.
- */
-static bool
-encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
-{
-	CudaEngine *cuda = r->cuda;
-	const CudaColumn *col = &cuda->query->cols[lookup->column];
-	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
-	bool ok = true;
-
-	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
-	{
-		int nrows = Min(cuda->env.batch_rows, n - at);
-		Column in = {
-			.type = COLUMN_DATUM, .values = unconstify(Datum *, values + at), .validity = validity};
-
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < nrows; i++)
-			if (lookup->states[at + i] == VECTOR_VALUE)
-				bitmap_set(validity, i);
-			else
-				bitmap_clear(validity, i);
-		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes,
-						  col->hashes);
-		if (dictionary_met_variant(col->dict))
-		{
-			expr_program_reject(r->program, "equal keys print differently");
-			ok = false;
-		}
-		for (int i = 0; i < nrows && ok; i++)
-		{
-			ok = col->codes[i] != NO_CODE;
-			lookup->values[at + i] = col->codes[i];
-			if (lookup->states[at + i] == VECTOR_NULL)
-				lookup->states[at + i] = VECTOR_VALUE;
-		}
-	}
-	if (!ok)
-		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
-	return ok;
-}
-
-static void
-fill_key_lookup(Resident *r, ExprLookup *lookup, const CudaDictionary *dict)
-{
-	uint32 n = dict->known.nentries;
-	Datum *values = palloc((n + 1) * sizeof(Datum));
-
-	lookup->n = n;
-	lookup->values = palloc0((n + 1) * sizeof(int64));
-	lookup->states = palloc0(n + 1);
-	expr_lookup_evaluate(r->program, lookup, dict->values, n, values, lookup->states);
-	if (r->program->unsupported_reason == NULL && encode_keys(r, lookup, values, n + 1))
-		expr_lookup_finish(lookup);
-	pfree(values);
-}
-
-/*
- * Fills the program's lookup tables from the copies of dictionaries. Returns false if the session
- * is lost.
- */
-static bool
-fill_lookups(Resident *r)
-{
-	ExprProgram *p = r->program;
-
-	r->wire.ntables = p->nlookups;
-	r->wire.ncells = 0;
-	for (int s = 0; s < p->nstored; s++)
-	{
-		const CudaDictionary *dict = NULL;
-
-		if (!p->stored[s].coded)
-			continue;
-		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s],
-							   resident_attribute(r, s), r->outdated);
-		if (dict == NULL)
-			return false;
-		r->wire.known[s] = dict->known;
-		for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
-		{
-			ExprLookup *lookup = &p->lookups[t];
-
-			if (lookup->stored != s)
-				continue;
-			if (lookup->type == COLUMN_DATUM)
-				fill_key_lookup(r, lookup, dict);
-			else
-				expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
-			r->wire.tables[t] = (VectorTable){0, r->wire.ncells, dict->known.nentries};
-			r->wire.ncells += dict->known.nentries + 1;
-		}
-		cuda_dictionary_release(dict);
-	}
-	r->outdated = false;
-	return true;
-}
-
-/*
- * Writes the cells of the lookup tables to the message's buffer, behind the row ranges. Returns
- * false if there is no room.
- */
-static bool
-write_cells(const Resident *r, char *buffer)
-{
-	int64 *values;
-	uint8 *states;
-
-	if (r->wire.ncells == 0)
-		return true;
-	values = (int64 *) (buffer + wire_cells_at(&r->wire));
-	states = (uint8 *) (buffer + wire_cell_states_at(&r->wire));
-	if (wire_cell_states_at(&r->wire) + r->wire.ncells > r->cuda->client->welcome.buffer_bytes)
-		return false;
-	for (int t = 0; t < r->program->nlookups; t++)
-	{
-		const ExprLookup *lookup = &r->program->lookups[t];
-
-		memcpy(values + r->wire.tables[t].first, lookup->values, (lookup->n + 1) * sizeof(int64));
-		memcpy(states + r->wire.tables[t].first, lookup->states, lookup->n + 1);
-	}
-	return true;
-}
-
 /* ---- the message --------------------------------------------------------------- */
 
 /* Describes the columns that the program computes: types, bounds of keys, and which may be NULL. */
@@ -488,7 +391,7 @@ describe_query(Resident *r, bool *refused)
 	*r->program = *r->translated;
 	r->wire.table.id = r->rows->table;
 	describe_stored(r);
-	if (!fill_lookups(r))
+	if (!resident_fill_lookups(r))
 		return false;
 	if (r->program->unsupported_reason == NULL)
 		describe_columns(r);
@@ -575,7 +478,7 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 	 * if nothing is written to the arena, the answer to OPEN may come together with that to
 	 * RESIDENT
 	 */
-	if ((rows->nrow_ranges > 0 || r->wire.ncells > 0) && !client_opened(client))
+	if ((rows->nrow_ranges > 0 || r->wire.cell_bytes > 0) && !client_opened(client))
 		return false;
 	if (rows->nrow_ranges > 0)
 		memcpy(client->arena, rows->row_ranges, rows->nrow_ranges * sizeof(WireRowRange));
@@ -583,7 +486,7 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 	r->wire.nrow_ranges = rows->nrow_ranges;
 	r->wire.nspans = rows->nspans;
 	/* no room for the cells counts as no room on the device */
-	if (!write_cells(r, client->arena))
+	if (!resident_write_cells(r, client->arena))
 		return true;
 	if (!send_resident(r, ending) || (ending && !cuda_send_finish(r->cuda, true, true)) ||
 		!client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
@@ -748,7 +651,7 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 
 	r->cuda = cuda;
 	r->rows = rows;
-	r->program = expr_program_create(rows->set);
+	r->program = expr_program_create(rows->set, create_joins(rows));
 	r->translated = palloc(sizeof(ExprProgram));
 	cuda_dictionaries_trim();
 	translate_query(r);

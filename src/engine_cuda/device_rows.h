@@ -1,7 +1,7 @@
 /*
  * device_rows.h
  *	  Client side of RESIDENT: a query over rows whose columns are cached on the devices.
- *	  Internal to device_rows.c and device_upload.c.
+ *	  Internal to device_rows.c, device_lookups.c and device_upload.c.
  *
  * The feed, the expression program, this engine and the server work together. In
  * EngineOps.take_resident, before the first batch:
@@ -77,5 +77,19 @@ resident_attribute(const Resident *r, int s)
  * keep[] of row ranges that still lack one. Returns false if the session is lost.
  */
 extern bool resident_upload(Resident *r, const uint64 *lacking, bool *keep);
+
+/* ---- device_lookups.c ---- */
+
+/*
+ * Fills the program's lookup tables, and describes them in r->wire.  May reject the program.
+ * Returns false if the session is lost.
+ */
+extern bool resident_fill_lookups(Resident *r);
+
+/*
+ * Writes the cells of the lookup tables to the message's buffer, behind the row ranges.  Returns
+ * false if there is no room.
+ */
+extern bool resident_write_cells(const Resident *r, char *buffer);
 
 #endif /* GPUAGG_ENGINE_CUDA_DEVICE_ROWS_H */

@@ -568,7 +568,9 @@ cuda_cost(const EngineWork *work)
 	int slots = work->boundaries > 0 ? work->boundaries + GROUPED_SLOTS : 0;
 
 	return gpuagg_gpu_startup_cost +
-		work->rows * (work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost);
+		work->rows * (1 - work->resident) *
+		(work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost) +
+		work->scanned * work->columns * gpuagg_gpu_column_cost * CACHED_VALUE_COST;
 }
 
 const EngineOps engine_cuda_ops = {

@@ -164,6 +164,14 @@ engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
 	return best;
 }
 
+void
+engines_add_resident_work(EngineWork *work, double resident, double scanned)
+{
+	work->resident = resident;
+	work->scanned = scanned;
+	work->read = scanned * gpuagg_cache_row_cost;
+}
+
 bool
 engines_can_take_resident(const EngineQuery *query)
 {

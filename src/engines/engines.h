@@ -46,6 +46,11 @@ extern const EngineOps *engines_choose(const EngineQuery *query, char *reason, s
 extern Cost engines_cost(const EngineQuery *query);
 
 /* Returns whether an engine may run the query that takes rows cached on its device. */
+/*
+ * Adds rows that an engine can take without reading them: a fraction of all rows, for which
+ * `scanned` rows of tables are read.
+ */
+extern void engines_add_resident_work(EngineWork *work, double resident, double scanned);
 extern bool engines_can_take_resident(const EngineQuery *query);
 
 /* Call EngineOps.explain and EngineOps.release of all engines. */

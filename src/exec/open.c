@@ -220,6 +220,8 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
 	};
 
+	if (!parallel)
+		engines_add_resident_work(&query.work, state->plan->resident, state->plan->scanned);
 	if (spec && spec->nsets > 0)
 	{
 		query.row_engines = composite_count_row_engines(engines_candidate(), spec, parallel);

@@ -378,6 +378,17 @@ extern bool expr_translate_scales(struct ExprProgram *p, const ExprOp *op, uint1
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 
+/* Returns whether a column of the ExprSet is one of a join's inner rows. */
+extern bool expr_program_is_inner(const struct ExprProgram *p, AttrNumber attno);
+/*
+ * Returns the operand with the values of such a column.  presence: only whether they are NULL.
+ * NULL: there is no inner row
+ */
+extern uint16 expr_program_inner(struct ExprProgram *p, AttrNumber attno, ColumnType type,
+								 int16 scale, bool presence);
+/* Returns an operand that is NULL if join j has found no inner row. */
+extern uint16 expr_program_found(struct ExprProgram *p, int j);
+
 /* Returns the operand with a vector's decimals in `scale`, which is not below their own scale. */
 extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 scale);
 

@@ -230,11 +230,13 @@ load_column(ExprProgram *p, ExprStored column)
 static uint16
 translate_column(ExprProgram *p, const Vec *vec)
 {
+	bool presence = vec->type != COLUMN_DATUM && is_presence(p->set->desc, vec);
+
 	if (vec->type == COLUMN_DATUM)
 		return expr_program_reject(p, "values of this type are not supported on the GPU");
-	return load_column(p,
-					   (ExprStored){vec->attno, vec->type, vec->scale,
-									.presence = is_presence(p->set->desc, vec)});
+	if (expr_program_is_inner(p, vec->attno))
+		return expr_program_inner(p, vec->attno, vec->type, vec->scale, presence);
+	return load_column(p, (ExprStored){vec->attno, vec->type, vec->scale, .presence = presence});
 }
 
 /* Returns an expression that is true if `expr` is not NULL, and otherwise NULL. */
@@ -265,6 +267,8 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 		return VECTOR_NONE;
 	if (root->vec && root->vec->type != COLUMN_DATUM)
 		return expr_program_vec(p, root->vec);
+	if (root->vec && expr_program_is_inner(p, root->vec->attno))
+		return expr_program_inner(p, root->vec->attno, COLUMN_I8, 0, true);
 	if (root->vec && root->vec->attno)
 		return load_column(p, (ExprStored){root->vec->attno, COLUMN_I8, 0, .presence = true});
 	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
@@ -407,11 +411,12 @@ translate_vec(ExprProgram *p, Vec *vec)
 }
 
 ExprProgram *
-expr_program_create(ExprSet *set)
+expr_program_create(ExprSet *set, const ExprJoins *joins)
 {
 	ExprProgram *p = palloc0(sizeof(ExprProgram));
 
 	p->set = set;
+	p->joins = joins;
 	p->translate = translate_vec;
 	p->flat.filter = VECTOR_NONE;
 	return p;
@@ -447,6 +452,18 @@ void
 expr_program_filter(ExprProgram *p, const ExprRoot *root)
 {
 	add_condition(p, expr_program_root(p, root, COLUMN_I8, 0));
+}
+
+void
+expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool outer, bool found)
+{
+	if (key->vec == NULL || !column_is_integer(key->vec->type) || key->vec->type == COLUMN_U32)
+		expr_program_reject(p, "the key of a join is not an integer on the GPU");
+	p->joins->keys[j] = expr_program_root(p, key, key->vec ? key->vec->type : COLUMN_DATUM, 0);
+	if (!outer)
+		add_condition(p,
+					  expr_program_emit(p, found ? VECTOR_ISNOTNULL : VECTOR_ISNULL, 0,
+										expr_program_found(p, j), 0, 0));
 }
 
 void
@@ -506,8 +523,10 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 				nulls[i] = false;
 				break;
 			case VECTOR_LOOKUP:
+				/* a join has the entry for NULL where there is no inner row */
 				nulls[i] = p->lookups[in->data].nulls ||
-					(a && p->lookups[in->data].states[p->lookups[in->data].n] == VECTOR_NULL);
+					(a && p->lookups[in->data].join < 0 &&
+					 p->lookups[in->data].states[p->lookups[in->data].n] == VECTOR_NULL);
 				break;
 			case VECTOR_SELECT:
 				nulls[i] = b || c;

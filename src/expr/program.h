@@ -31,15 +31,20 @@ typedef struct ExprInterval
 } ExprInterval;
 
 /*
- * An expression over one coded column, as a table with a value for each number (program_lookup.c).
+ * A table of values for VECTOR_LOOKUP (program_lookup.c).  It has the values of an expression over
+ * one column: for each number of a coded column's dictionary, or, if the column is one of a join's
+ * inner rows, for each key.
  */
 typedef struct ExprLookup
 {
-	Expr *expr;
-	int stored;      /* index of the column in ExprProgram.stored */
-	ColumnType type; /* type of the expression; COLUMN_DATUM: the caller numbers the values */
+	Expr *expr;       /* NULL: the value of the column */
+	AttrNumber attno; /* the column's number in the ExprSet; 0: whether an inner row exists */
+	int stored;       /* index of the column in ExprProgram.stored; -1: it is a column of a join */
+	int join;         /* the join; -1: none */
+	ColumnType type;  /* type of the expression; COLUMN_DATUM: the caller numbers the values */
 	int16 scale;
-	int column; /* the caller's column, with COLUMN_DATUM; else -1 */
+	bool presence; /* only whether the column is NULL */
+	int column;    /* the caller's column, with COLUMN_DATUM; else -1 */
 
 	/* set when the table is filled: */
 	uint32 n;              /* numbers; entry n is for NULL */
@@ -48,6 +53,16 @@ typedef struct ExprLookup
 	bool nulls;            /* the value of some number is NULL */
 	ExprInterval interval; /* range of all values, if the type is an integer */
 } ExprLookup;
+
+/* The columns of the inner rows of joins, which follow those of the table in the ExprSet. */
+typedef struct ExprJoins
+{
+	Index table_varno; /* number of the table in Vars */
+	Index inner_varno; /* number of all inner rows in Vars */
+	int natts;         /* number of the table's columns */
+	const int *join;   /* [number of the column - natts - 1] its join */
+	uint16 *keys;      /* [join] operand of the key; VECTOR_NONE before expr_program_join() */
+} ExprJoins;
 
 /* A program that is being built; see the file's header. */
 typedef struct ExprProgram
@@ -73,6 +88,7 @@ typedef struct ExprProgram
 
 	int nlookups;
 	ExprLookup lookups[WIRE_MAX_TABLES];
+	const ExprJoins *joins; /* NULL: the table is not joined */
 
 	/* operands of the vectors translated so far */
 	int nvecs;
@@ -80,8 +96,8 @@ typedef struct ExprProgram
 	uint16 operands[VECTOR_MAX_INSTRUCTIONS + VECTOR_MAX_CONSTANTS];
 } ExprProgram;
 
-/* Returns an empty program in the current memory context. */
-extern ExprProgram *expr_program_create(ExprSet *set);
+/* Returns an empty program in the current memory context.  joins: NULL if there are none */
+extern ExprProgram *expr_program_create(ExprSet *set, const ExprJoins *joins);
 
 /* Rejects the program, unless it is already rejected; returns VECTOR_NONE. */
 extern uint16 expr_program_reject(ExprProgram *p, const char *why);
@@ -109,12 +125,19 @@ extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, i
 								  int column);
 
 /*
+ * Adds a join: `key` is an integer by which inner rows are found, at most one for each row.  Unless
+ * `outer` is set, only rows are kept that have an inner row (found) or have none.  Conditions and
+ * values that read columns of the inner rows can be added afterwards.
+ */
+extern void expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool outer, bool found);
+
+/*
  * Evaluates a lookup for n entries of the column's dictionary and for NULL, in the current memory
  * context.
  */
 extern void expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries,
 								 uint32 n, Datum *values, uint8 *states);
-/* Fills a lookup's table, unless it is COLUMN_DATUM; may reject the program. */
+/* Fills a lookup's table for these entries, unless it is COLUMN_DATUM; may reject the program. */
 extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n);
 /* Sets `nulls` and `interval` of a table that is filled. */
 extern void expr_lookup_finish(ExprLookup *lookup);

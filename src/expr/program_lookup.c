@@ -1,6 +1,7 @@
 /*
  * program_lookup.c
- *	  Expressions over one column as tables with a value for each number of its dictionary.
+ *	  Expressions over one column as tables with a value for each number of its dictionary, or for
+ *	  each key of a join whose inner rows have the column.
  *
  * A harmless expression over one column is computed here, once for each value of the column's
  * dictionary, and the GPU looks the result up.  The dictionary may have values of rows that the
@@ -92,12 +93,18 @@ needs_more_than_row(Node *node, void *context)
  * several, a system column or the whole row.
  */
 static AttrNumber
-find_single_column(const ExprSet *set, Expr *expr)
+find_single_column(const ExprProgram *p, Expr *expr)
 {
 	Bitmapset *attnos = NULL;
 	int attno;
 
-	pull_varattnos((Node *) expr, ((Scan *) set->parent->plan)->scanrelid, &attnos);
+	if (p->joins)
+	{
+		pull_varattnos((Node *) expr, p->joins->inner_varno, &attnos);
+		pull_varattnos((Node *) expr, p->joins->table_varno, &attnos);
+	}
+	else
+		pull_varattnos((Node *) expr, ((Scan *) p->set->parent->plan)->scanrelid, &attnos);
 	if (!bms_get_singleton_member(attnos, &attno))
 		return 0;
 	attno += FirstLowInvalidHeapAttributeNumber;
@@ -130,17 +137,89 @@ lookup_or_add_coded(ExprProgram *p, AttrNumber attno)
 	return p->nstored++;
 }
 
+/*
+ * Returns the operand with the values of a lookup, which is added if it is new, for operand `of`.
+ */
+static uint16
+emit_lookup(ExprProgram *p, ExprLookup lookup, uint16 of)
+{
+	int t = 0;
+
+	while (t < p->nlookups &&
+		   (p->lookups[t].attno != lookup.attno || p->lookups[t].join != lookup.join ||
+			p->lookups[t].presence != lookup.presence || p->lookups[t].type != lookup.type ||
+			p->lookups[t].scale != lookup.scale || p->lookups[t].column != lookup.column ||
+			!equal(p->lookups[t].expr, lookup.expr)))
+		t++;
+	if (t == WIRE_MAX_TABLES)
+		return expr_program_reject(
+			p,
+			lookup.join < 0 ? "the query has more expressions over texts than the GPU supports" :
+							  "the query reads more columns of joins than the GPU supports");
+	if (t == p->nlookups)
+		p->lookups[p->nlookups++] = lookup;
+	return expr_program_emit(p, VECTOR_LOOKUP, t, of, 0, 0);
+}
+
+/* Does the same for a lookup of a join. */
+static uint16
+emit_join(ExprProgram *p, ExprLookup lookup)
+{
+	uint16 key = p->joins->keys[lookup.join];
+
+	return key == VECTOR_NONE ?
+		expr_program_reject(p, "a column of a join is needed before the join") :
+		emit_lookup(p, lookup, key);
+}
+
+bool
+expr_program_is_inner(const ExprProgram *p, AttrNumber attno)
+{
+	return p->joins && attno > p->joins->natts;
+}
+
+uint16
+expr_program_inner(ExprProgram *p, AttrNumber attno, ColumnType type, int16 scale, bool presence)
+{
+	if (p->unsupported_reason)
+		return VECTOR_NONE;
+	return emit_join(p,
+					 (ExprLookup){.attno = attno,
+								  .stored = -1,
+								  .join = p->joins->join[attno - p->joins->natts - 1],
+								  .type = type,
+								  .scale = scale,
+								  .presence = presence,
+								  .column = -1});
+}
+
+uint16
+expr_program_found(ExprProgram *p, int j)
+{
+	if (p->unsupported_reason)
+		return VECTOR_NONE;
+	return emit_join(
+		p,
+		(ExprLookup){.stored = -1, .join = j, .type = COLUMN_I8, .presence = true, .column = -1});
+}
+
 uint16
 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column)
 {
-	AttrNumber attno = find_single_column(p->set, expr);
+	AttrNumber attno = find_single_column(p, expr);
 	Form_pg_attribute att = attno ? TupleDescAttr(p->set->desc, attno - 1) : NULL;
-	int t = 0;
-	int s;
+	bool inner = attno && expr_program_is_inner(p, attno);
+	ExprLookup lookup = {.expr = expr,
+						 .attno = attno,
+						 .stored = -1,
+						 .join = -1,
+						 .type = type,
+						 .scale = scale,
+						 .column = column};
 
 	if (p->unsupported_reason || att == NULL || att->attisdropped ||
-		(column < 0 && !has_dictionary(att)) || needs_more_than_row((Node *) expr, p->set) ||
-		contain_volatile_functions((Node *) expr) ||
+		(column < 0 && !inner && !has_dictionary(att)) ||
+		needs_more_than_row((Node *) expr, p->set) || contain_volatile_functions((Node *) expr) ||
 		(IsInParallelMode() &&
 		 !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
 		return VECTOR_NONE;
@@ -149,21 +228,15 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 		p->harm = "a function might reveal values that are hidden from the query";
 		return VECTOR_NONE;
 	}
-	while (t < p->nlookups &&
-		   (p->lookups[t].type != type || p->lookups[t].scale != scale ||
-			p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
-		t++;
-	s = lookup_or_add_coded(p, attno);
-	if (t == WIRE_MAX_TABLES || s < 0)
-		return expr_program_reject(
-			p,
-			s < 0 ? "the query reads more columns than the GPU supports" :
-					"the query has more expressions over texts than the GPU supports");
-	if (t == p->nlookups)
-		p->lookups[p->nlookups++] =
-			(ExprLookup){.expr = expr, .stored = s, .type = type, .scale = scale, .column = column};
-	return expr_program_emit(p, VECTOR_LOOKUP, t,
-							 expr_program_emit(p, VECTOR_LOAD, WIRE_I32, s, 0, 0), 0, 0);
+	if (inner)
+	{
+		lookup.join = p->joins->join[attno - p->joins->natts - 1];
+		return emit_join(p, lookup);
+	}
+	lookup.stored = lookup_or_add_coded(p, attno);
+	if (lookup.stored < 0)
+		return expr_program_reject(p, "the query reads more columns than the GPU supports");
+	return emit_lookup(p, lookup, expr_program_emit(p, VECTOR_LOAD, WIRE_I32, lookup.stored, 0, 0));
 }
 
 /* ---- values ------------------------------------------------------------------------- */
@@ -284,7 +357,7 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 	int level = silence_client();
 
 	get_typlenbyval(exprType((Node *) lookup->expr), &e.typlen, &e.typbyval);
-	e.attribute = p->stored[lookup->stored].attno - 1;
+	e.attribute = lookup->attno - 1;
 	e.slot = MakeSingleTupleTableSlot(p->set->desc, &TTSOpsVirtual);
 	memset(e.slot->tts_isnull, true, p->set->desc->natts * sizeof(bool));
 	ExecStoreVirtualTuple(e.slot);

@@ -214,6 +214,34 @@ end_offers(HeapFeed *feed)
 	feed->phase = HEAP_READ_REST;
 }
 
+/*
+ * Builds the lookups of the feed's joins.  If they cannot be built, the executor runs the joins
+ * from now on.  Returns false if there are no rows.
+ */
+static bool
+begin_joins(HeapFeed *feed)
+{
+	CompatInstrumentation *instrument = feed->child->instrument;
+	HeapJoinsResult result;
+
+	if (instrument)
+		InstrStartNode(instrument);
+	result = heap_joins_begin(feed->joins, &feed->base);
+	if (instrument)
+		InstrStopNode(instrument, 0);
+	if (result == HEAP_JOINS_EXECUTE)
+	{
+		/* an earlier scan may have compiled tables, which read pages */
+		memset(feed->subplans, 0, sizeof(HeapSubplan) * number_of_subplans(feed));
+		feed->executes_child = true;
+		feed->joins = NULL;
+		feed->append = NULL;
+	}
+	else if (heap_joins_restore_order(feed->joins))
+		memset(feed->subplans, 0, sizeof(HeapSubplan) * number_of_subplans(feed));
+	return result != HEAP_JOINS_EMPTY;
+}
+
 /* Begins the next subplan of an Append whose rows can be offered; false if there is none. */
 static bool
 next_offer(HeapFeed *feed, const char **why)
@@ -246,15 +274,25 @@ feed_resident(Feed *base, const char **why)
 {
 	HeapFeed *feed = (HeapFeed *) base;
 
-	if (feed->limit || feed->joins)
+	if (feed->limit)
 	{
-		*why = feed->limit ? "the input has a LIMIT" : "the input has joins";
+		*why = "the input has a LIMIT";
 		return NULL;
 	}
 	if (feed->phase != HEAP_START && (feed->phase != HEAP_OFFER || feed->append == NULL))
 		return NULL;
 	if (feed->child->chgParam != NULL)
 		ExecReScan(feed->child);
+	if (feed->joins && feed->phase == HEAP_START)
+	{
+		if (!begin_joins(feed))
+			feed->phase = HEAP_DONE;
+		*why = feed->phase == HEAP_DONE ? "no row can find its partner in a join" :
+			feed->joins == NULL         ? "the joins are executed by PostgreSQL" :
+										  NULL;
+		if (*why)
+			return NULL;
+	}
 	if (!constants_are_given(feed))
 	{
 		*why = "an argument may only be computed if there is a row";
@@ -262,10 +300,10 @@ feed_resident(Feed *base, const char **why)
 	}
 	feed->phase = HEAP_OFFER;
 	if (feed->append)
-		return next_offer(feed, why) ? heap_resident_create(feed) : NULL;
+		return next_offer(feed, why) ? heap_resident_create(feed, why) : NULL;
 	next_table(feed);
 	*why = heap_source_unoffered_reason(feed);
-	return *why ? NULL : heap_resident_create(feed);
+	return *why ? NULL : heap_resident_create(feed, why);
 }
 
 /* ---- batches --------------------------------------------------------------------- */
@@ -350,34 +388,6 @@ next_rows(HeapFeed *feed)
 			return false;
 	}
 	return true;
-}
-
-/*
- * Builds the lookups of the feed's joins.  If they cannot be built, the executor runs the joins
- * from now on.  Returns false if there are no rows.
- */
-static bool
-begin_joins(HeapFeed *feed)
-{
-	CompatInstrumentation *instrument = feed->child->instrument;
-	HeapJoinsResult result;
-
-	if (instrument)
-		InstrStartNode(instrument);
-	result = heap_joins_begin(feed->joins, &feed->base);
-	if (instrument)
-		InstrStopNode(instrument, 0);
-	if (result == HEAP_JOINS_EXECUTE)
-	{
-		/* an earlier scan may have compiled tables, which read pages */
-		memset(feed->subplans, 0, sizeof(HeapSubplan) * number_of_subplans(feed));
-		feed->executes_child = true;
-		feed->joins = NULL;
-		feed->append = NULL;
-	}
-	else if (heap_joins_restore_order(feed->joins))
-		memset(feed->subplans, 0, sizeof(HeapSubplan) * number_of_subplans(feed));
-	return result != HEAP_JOINS_EMPTY;
 }
 
 /*

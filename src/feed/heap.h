@@ -379,10 +379,10 @@ extern const char *heap_source_unoffered_reason(const HeapFeed *feed);
 /* ---- heap_resident.c --------------------------------------------------------------- */
 
 /*
- * Returns an offer of the rows of the current subplan, whose source is HEAP_CACHE.
- * feed_resident_free() frees it.
+ * Returns an offer of the rows of the current subplan, whose source is HEAP_CACHE, or NULL, with
+ * *why set, if its joins cannot be offered.  feed_resident_free() frees it.
  */
-extern struct FeedResident *heap_resident_create(HeapFeed *feed);
+extern struct FeedResident *heap_resident_create(HeapFeed *feed, const char **why);
 /* Returns whether an engine has taken all blocks of a table. */
 extern bool heap_resident_complete(const HeapCached *cached);
 

@@ -17,6 +17,7 @@
 #include "common/compat.h"
 #include "feed/heap.h"
 #include "feed/heap_joins_internal.h"
+#include "feed/heap_resident.h"
 
 /* The probe of one lookup. */
 typedef struct Probe
@@ -267,6 +268,50 @@ heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
 			cached->probes[cached->nprobes++] = (HeapSkipProbe){attno, &join->lookup};
 		quiet = join->quiet;
 	}
+}
+
+/* Returns why a join cannot be offered, or NULL. */
+static const char *
+unoffered_reason(const HeapJoin *join)
+{
+	if (join->settles)
+		return "a condition decides which rows of a join match";
+	if (join->lookup.nkeys != 1 || !lookup_has_integer_key(&join->lookup))
+		return "the key of a join is not one integer";
+	if (join->lookup.next)
+		return "a row may have several matches in a join";
+	return NULL;
+}
+
+const char *
+heap_joins_offer(const HeapFeed *feed, const HeapTable *table, FeedResident *resident)
+{
+	const HeapJoins *joins = feed->joins;
+	const HeapTableJoins *own = table->joins;
+
+	resident->njoins = joins->n;
+	resident->joins = palloc(sizeof(ResidentJoin) * joins->n);
+	for (int j = 0; j < joins->n; j++)
+	{
+		const char *why = unoffered_reason(&joins->joins[j]);
+
+		if (why)
+			return why;
+		resident->joins[j] =
+			(ResidentJoin){joins->joins[j].type, &joins->joins[j].lookup, own->probes[j].keys[0]};
+	}
+	resident->probed = own->probed;
+	resident->natts = own->natts;
+	resident->table_varno = ((const Scan *) table->scan->node->ps.plan)->scanrelid;
+	resident->inner_varno = joins->varno;
+	resident->inner_join = palloc(sizeof(int) * (joins->ncolumns + 1));
+	resident->inner_column = palloc(sizeof(int) * (joins->ncolumns + 1));
+	for (int c = 0; c < joins->ncolumns; c++)
+	{
+		resident->inner_join[c] = joins->columns[c].join;
+		resident->inner_column[c] = joins->columns[c].column;
+	}
+	return NULL;
 }
 
 /* ---- columns of lookups -------------------------------------------------------------- */

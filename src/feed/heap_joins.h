@@ -154,6 +154,12 @@ extern int heap_joins_count_step(struct HeapFeed *feed, const struct HeapTable *
 /* Returns the joins in the order in which a table probes them. */
 extern const int *heap_joins_table_order(const struct HeapTable *table);
 /*
+ * Describes the joins of a table in the offer of its rows, whose memory context is the current one.
+ * Returns NULL, or why they cannot be offered.
+ */
+extern const char *heap_joins_offer(const struct HeapFeed *feed, const struct HeapTable *table,
+									struct FeedResident *resident);
+/*
  * Makes the joins whose lookups the cached rows of a table must be found in known to the cache
  * (HeapCached.probes).
  */

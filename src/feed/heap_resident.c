@@ -590,6 +590,12 @@ feed_resident_free(FeedResident *resident)
 	pfree(resident->constants);
 	pfree(resident->constant_nulls);
 	pfree(resident->outputs);
+	if (resident->njoins > 0)
+	{
+		pfree(resident->joins);
+		pfree(resident->inner_join);
+		pfree(resident->inner_column);
+	}
 	pfree(resident);
 }
 
@@ -607,12 +613,35 @@ set_constants(HeapFeed *feed, FeedResident *resident)
 				feed->outputs[c].constant, feed->econtext, &resident->constant_nulls[c]);
 }
 
+/* Describes the joins of the table, if there are any; returns NULL, or why it cannot be offered. */
+static const char *
+offer_joins(HeapFeed *feed, FeedResident *resident)
+{
+	MemoryContext old;
+	const char *why;
+
+	if (feed->joins == NULL)
+		return NULL;
+	old = MemoryContextSwitchTo(feed->cxt);
+	why = heap_joins_offer(feed, feed->table, resident);
+	MemoryContextSwitchTo(old);
+	return why;
+}
+
 FeedResident *
-heap_resident_create(HeapFeed *feed)
+heap_resident_create(HeapFeed *feed, const char **why)
 {
 	HeapTable *table = feed->table;
 	FeedResident *resident = MemoryContextAllocZero(feed->cxt, sizeof(FeedResident));
 
+	*why = offer_joins(feed, resident);
+	if (*why)
+	{
+		if (resident->joins)
+			pfree(resident->joins);
+		pfree(resident);
+		return NULL;
+	}
 	resident->feed = &feed->base;
 	resident->cxt = feed->cxt;
 	resident->table = cache_table_id(table->cached->table);

@@ -19,6 +19,14 @@
 #include "feed.h"
 #include "protocol.h"
 
+/* A join of the table's rows.  A row finds at most one inner row, by an integer. */
+typedef struct ResidentJoin
+{
+	JoinType type; /* JOIN_INNER, JOIN_LEFT, JOIN_SEMI or JOIN_ANTI */
+	const struct Lookup *lookup;
+	const ExprRoot *key;
+} ResidentJoin;
+
 /* The offer of one table's rows; valid until the feed is rescanned or ends. */
 typedef struct FeedResident
 {
@@ -31,11 +39,21 @@ typedef struct FeedResident
 	bool alone;   /* the query reads no other table */
 	ExprSet *set;
 	int nquals;
-	ExprRoot **quals;   /* WHERE, in the order of evaluation */
+	ExprRoot **quals;   /* WHERE, in the order of evaluation; NULL: a join */
 	List *checks;       /* ExprRoots that core evaluates for rows that pass, for their errors */
 	ExprRoot **outputs; /* [column of the batch]; NULL: a constant */
 	Datum *constants;   /* [column of the batch] values of constants */
 	bool *constant_nulls;
+
+	/* The joins, whose columns follow the table's in the ExprSet; see feed/heap_joins.h. */
+	int njoins;
+	ResidentJoin *joins;
+	const int *probed; /* [qual] the join, if it is one */
+	int natts;         /* number of the table's columns */
+	Index table_varno; /* numbers of the table and of all inner rows in Vars */
+	Index inner_varno;
+	int *inner_join;   /* [number of a column - natts - 1] its join */
+	int *inner_column; /* [number of a column - natts - 1] index into Lookup.columns */
 
 	/*
 	 * The collected rows that have not been given back, as row ranges, ordered by range and row,

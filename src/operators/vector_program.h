@@ -46,8 +46,7 @@ typedef enum VectorState
 typedef enum VectorOp
 {
 	VECTOR_LOAD,   /* loads stored column a into r; data: its WireType. Not run by vector_run() */
-	VECTOR_LOOKUP, /* the entry of table `data` for integer a, or for NULL; run by vector_lookup()
-					*/
+	VECTOR_LOOKUP, /* the cell of table `data` for integer a, or for NULL; run by vector_lookup() */
 
 	/* logic, as core evaluates it; booleans are 0 or 1 */
 	VECTOR_AND, /* a AND b */
@@ -158,16 +157,37 @@ typedef struct VectorConstant
 	uint32_t pad;
 } VectorConstant;
 
+/* The forms of a table's cells.  Each other form is the bytes of a cell: 1, 2 or 4. */
+#define VECTOR_CELLS_BITS 0 /* a bit: 1 is the value `least`, and 0 is NULL */
+#define VECTOR_CELLS_WIDE 8 /* 8 bytes; behind all of them, the VectorState of each, a byte */
+
 /*
- * A lookup table.  Cells first .. first + n - 1 are for integers base .. base + n - 1.  The cell
- * after them is for NULL.
+ * A lookup table.  Cells 0 .. n - 1 are for integers base .. base + n - 1.  Cell n is for NULL.
+ * The cells are in an array of bytes that all tables of a program share.  A cell of 1, 2 or 4 bytes
+ * is an unsigned number: 0 is NULL, and x is the value least + (x - 1).
  */
 typedef struct VectorTable
 {
 	int64_t base;
-	uint32_t first;
+	int64_t least;
+	uint32_t first; /* offset of cell 0 in the array, in units of 8 bytes */
 	uint32_t n;
+	uint16_t form;
+	uint16_t others; /* cell n is also for integers outside; else they are undetermined */
+	uint32_t pad;
 } VectorTable;
+
+/* Returns the bytes of a table's cells, as a multiple of 8. */
+VECTOR_SHARED uint64_t
+vector_table_bytes(const VectorTable *t)
+{
+	uint64_t n = (uint64_t) t->n + 1;
+	uint64_t bytes = t->form == VECTOR_CELLS_BITS ? (n + 7) / 8 :
+		t->form == VECTOR_CELLS_WIDE              ? n * 9 :
+													n * t->form;
+
+	return (bytes + 7) / 8 * 8;
+}
 
 /* A program: instructions in their order, and the constants that they read. */
 typedef struct VectorProgram

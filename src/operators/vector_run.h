@@ -620,39 +620,73 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 				 n);
 }
 
-/*
- * Returns the entry of a lookup table for an integer, or for NULL.  Undetermined if the integer is
- * not in the table. cells, cell_states: the entries of all tables.
- */
-GPUAGG_HD VectorCell
-vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_states, int64_t value,
-				  uint8_t state)
-{
-	uint64_t at = state == VECTOR_NULL ? t.n : (uint64_t) value - (uint64_t) t.base;
+/* The number of a cell that does not exist. */
+#define VECTOR_NO_CELL UINT32_MAX
 
-	if (state == VECTOR_UNDETERMINED || (state == VECTOR_VALUE && at >= t.n))
+/*
+ * Returns the number of a lookup table's cell for an integer, or for NULL; VECTOR_NO_CELL if the
+ * result is undetermined.
+ */
+GPUAGG_HD uint32_t
+vector_table_index(const VectorTable *t, int64_t value, uint8_t state)
+{
+	uint64_t at = state == VECTOR_NULL ? t->n : (uint64_t) value - (uint64_t) t->base;
+
+	if (state == VECTOR_UNDETERMINED)
+		return VECTOR_NO_CELL;
+	if (at > t->n || (state == VECTOR_VALUE && at == t->n))
+		return t->others ? t->n : VECTOR_NO_CELL;
+	return (uint32_t) at;
+}
+
+/* Returns the value of a cell of a narrow form. */
+GPUAGG_HD VectorCell
+vector_narrow_cell(const VectorTable *t, uint32_t x)
+{
+	return vector_cell((int64_t) ((uint64_t) t->least + (x - UINT64_C(1))),
+					   x == 0 ? VECTOR_NULL : VECTOR_VALUE);
+}
+
+/* Returns cell `at` of a lookup table. cells: those of all tables. */
+GPUAGG_HD VectorCell
+vector_table_cell(const VectorTable *t, const uint8_t *cells, uint32_t at)
+{
+	const uint8_t *from = cells + (size_t) t->first * 8;
+
+	if (at == VECTOR_NO_CELL)
 		return vector_cell(0, VECTOR_UNDETERMINED);
-	return vector_cell(cells[t.first + at], cell_states[t.first + at]);
+	switch (t->form)
+	{
+		case VECTOR_CELLS_BITS:
+			return vector_narrow_cell(t, from[at / 8] >> at % 8 & 1);
+		case 1:
+			return vector_narrow_cell(t, from[at]);
+		case 2:
+			return vector_narrow_cell(t, ((const uint16_t *) from)[at]);
+		case 4:
+			return vector_narrow_cell(t, ((const uint32_t *) from)[at]);
+		default:
+			return vector_cell(((const int64_t *) from)[at], from[((size_t) t->n + 1) * 8 + at]);
+	}
 }
 
 /*
- * Runs one VECTOR_LOOKUP instruction, as vector_run() runs the others. cells, cell_states: the
- * entries of all tables.
+ * Runs one VECTOR_LOOKUP instruction, as vector_run() runs the others. cells: those of all tables
  */
 VECTOR_FUNCTION void
-vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells,
-			  const uint8_t *cell_states, const VectorConstant *constants, int64_t *values,
-			  uint8_t *states, int tile, int first, int step, int n)
+vector_lookup(const VectorInstruction *in, const VectorTable *tables, const uint8_t *cells,
+			  const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
+			  int first, int step, int n)
 {
 	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
-	VectorTable t = tables[in->data];
+	const VectorTable *t = &tables[in->data];
 	int64_t *to = values + (size_t) in->r * tile;
 	uint8_t *to_states = states + (size_t) in->r * tile;
 
 	for (int i = first; i < n; i += step)
 	{
-		VectorCell cell =
-			vector_table_cell(t, cells, cell_states, vector_value(&oa, i), vector_state(&oa, i));
+		VectorCell cell = vector_table_cell(
+			t, cells, vector_table_index(t, vector_value(&oa, i), vector_state(&oa, i)));
 
 		to[i] = cell.value;
 		to_states[i] = cell.state;

@@ -33,12 +33,6 @@
 #include "settings.h"
 
 /*
- * Cost of reading a value that is cached on the GPU, relative to a value that is sent there: 3 TB/s
- * or more against some GB/s.
- */
-#define CACHED_VALUE_COST 0.01
-
-/*
  * Start-up cost of a rescan, relative to the first scan.  A rescan takes 3 to 10 microseconds; core
  * takes that long for 100 rows.
  */
@@ -346,11 +340,13 @@ count_set_values(const GroupQuery *query)
 }
 
 /*
- * Returns the engine's cost on top of reading.  *resident: the fraction of the rows that are cached
- * on the engine's device, or can be.
+ * Returns the engine's cost on top of reading.  Sets *resident to the fraction of the rows that are
+ * cached on the engine's device, or can be, and *scanned to the rows of tables that this engine
+ * reads for them.
  */
 static Cost
-engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident,
+			double *scanned)
 {
 	EngineQuery engine = {.input.grouped = grouped};
 	ListCell *lc;
@@ -374,10 +370,18 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.local += sorted_distinct_cost(query, child);
 	if (engine.ordered_sets)
 		engine.work.local += ordered_sets_cost(query, child);
-	*resident = grouped || sorts || !can_reduce_sets_on_gpu(query->aggs) ||
-			!engines_can_take_resident(&engine) ?
-		0 :
-		plan_resident_share(query, child);
+	*resident = *scanned = 0;
+	if (!grouped && !sorts && engines_candidate()->take_resident &&
+		can_reduce_sets_on_gpu(query->aggs))
+		*resident = plan_resident_share(query, child, scanned);
+	if (*resident > 0)
+	{
+		EngineQuery cached = engine;
+
+		engines_add_resident_work(&cached.work, *resident, *scanned);
+		if (!engines_can_take_resident(&cached))
+			*resident = *scanned = 0;
+	}
 	return engines_cost(&engine);
 }
 
@@ -542,7 +546,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	QualCost having;
 	Cost input = plan_child_cost(query->root, child);
 	double bounded = bounded_share(query, child);
-	double resident;
+	double resident, scanned;
 	Cost run;
 
 	cost_qual_eval(&having, query->having, query->root);
@@ -551,7 +555,8 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		path->rows = clamp_row_est(
 			path->rows * clauselist_selectivity(query->root, query->having, 0, JOIN_INNER, NULL));
 	path->rows = limited_rows(query, path->rows);
-	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &resident);
+	run = child->rows * gpuagg_row_cost +
+		engine_cost(query, child, grouped, sorts, &resident, &scanned);
 	if (bounded > 0)
 	{
 		input = Max(input - bounded * child->rows * gpuagg_cache_row_cost, 0);
@@ -559,13 +564,13 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	}
 	if (grouped)
 		input += ties_cost(query, child);
+	plan_list_resident(cpath->custom_private, resident, scanned);
 	if (resident > 0)
 	{
 		/* the GPU reads at the speed of its memory, but opening a session takes the same time */
 		Cost rest = Max(input * (1 - resident), child->startup_cost);
 		Cost work = run * (1 - resident) + gpuagg_gpu_startup_cost +
-			resident * child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost *
-				CACHED_VALUE_COST;
+			scanned * list_length(query->inputs) * gpuagg_gpu_column_cost * CACHED_VALUE_COST;
 
 		if (rest + work < input + run)
 		{

@@ -143,6 +143,15 @@ plan_outer_params(const PlannerInfo *root)
 	return result;
 }
 
+void
+plan_list_resident(List *list, double resident, double scanned)
+{
+	ListCell *estimates = list_nth_cell(list, PATH_ESTIMATES);
+
+	lfirst(estimates) = lappend(lfirst(estimates), makeFloat(psprintf("%.6f", resident)));
+	lfirst(estimates) = lappend(lfirst(estimates), makeFloat(psprintf("%.1f", scanned)));
+}
+
 List *
 plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
@@ -490,6 +499,8 @@ plan_decode(const CustomScan *cscan)
 	plan->nconsts = list_nth_int(flags, 5);
 	plan->est_rows = floatVal(linitial(estimates));
 	plan->est_groups = floatVal(lsecond(estimates));
+	plan->resident = floatVal(lthird(estimates));
+	plan->scanned = floatVal(lfourth(estimates));
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);
 	plan->input_resno = ints_of_list(list_nth(private, PLAN_INPUT_RESNOS), 0);
 	plan->input_scale = ints_of_list(list_nth(private, PLAN_INPUT_SCALES), 0);

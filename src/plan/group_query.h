@@ -97,6 +97,8 @@ extern bool plan_query_is_volatile(PlannerInfo *root);
  */
 extern bool plan_query_is_guarded(PlannerInfo *root);
 /* Returns the list for a path's custom_private, with all that the plan needs of the query. */
+/* Adds the estimates of plan_resident_share() to the list of plan_query_to_list(). */
+extern void plan_list_resident(List *list, double resident, double scanned);
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /*
  * Returns the parameters, known while the query is planned, for columns of outer queries or of
@@ -161,9 +163,10 @@ extern double plan_read_share(PlannerInfo *root, RelOptInfo *rel);
 
 /*
  * resident.c: Returns the fraction of a child's rows that the GPU can have cached: the child is
- * read by this process alone, and the column cache has its columns.
+ * read by this process alone, and the column cache has its columns.  Sets *scanned to the rows of
+ * the tables that are read for them.
  */
-extern double plan_resident_share(GroupQuery *query, Path *child);
+extern double plan_resident_share(GroupQuery *query, Path *child, double *scanned);
 
 /* inputs.c */
 

@@ -461,6 +461,7 @@ add_cached_path(GroupQuery *query)
 	RelOptInfo *rel = query->input_rel;
 	CustomPath *cpath;
 	Path *input;
+	double scanned;
 
 	/* a scan cannot have set-returning functions in its target list */
 	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
@@ -468,7 +469,7 @@ add_cached_path(GroupQuery *query)
 		(input = serial_scan(query, rel)) == NULL)
 		return;
 	input = plan_path_of_inputs(query, input);
-	if (plan_resident_share(query, input) <= 0)
+	if (plan_resident_share(query, input, &scanned) <= 0)
 		return;
 	cpath = make_path(query, input, false, false);
 	if (beats_index(query, cpath, rel->cheapest_total_path))

@@ -33,6 +33,8 @@ typedef struct GpuAggPlan
 	bool guarded;            /* a policy or a security_barrier view may hide rows from the user */
 	double est_rows;         /* estimate for one participant */
 	double est_groups;
+	double resident;    /* fraction of the rows that a GPU can have cached, */
+	double scanned;     /* and rows of tables that it reads for them */
 	int *key_input;     /* [key] input */
 	Oid *key_eq;        /* [key] equality function */
 	Oid *key_hash;      /* [key] hash function */

@@ -9,7 +9,10 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
 #include "nodes/bitmapset.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
@@ -62,23 +65,19 @@ table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 }
 
 /*
- * Returns the cached fraction of the table that a path scans sequentially, perhaps under a
- * projection; 0 for any other path.
+ * Returns the cached fraction of the table that a path scans sequentially; 0 for any other path.
+ * target: what is computed of its rows
  */
 static double
-scan_share(GroupQuery *query, Path *child)
+scan_share(GroupQuery *query, Path *scan, const PathTarget *target)
 {
-	PathTarget *target = child->pathtarget;
-	RelOptInfo *rel;
+	RelOptInfo *rel = scan->parent;
 	Bitmapset *attnos = NULL;
 	ListCell *lc;
 
-	while (IsA(child, ProjectionPath))
-		child = ((ProjectionPath *) child)->subpath;
-	if (child->pathtype != T_SeqScan || child->parallel_aware || child->parallel_workers > 0 ||
-		child->param_info != NULL)
+	if (scan->pathtype != T_SeqScan || scan->parallel_aware || scan->parallel_workers > 0 ||
+		scan->param_info != NULL)
 		return 0;
-	rel = child->parent;
 	foreach (lc, target->exprs)
 		pull_varattnos(lfirst(lc), rel->relid, &attnos);
 	foreach (lc, rel->baserestrictinfo)
@@ -86,27 +85,81 @@ scan_share(GroupQuery *query, Path *child)
 	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, attnos, rel->pages);
 }
 
-double
-plan_resident_share(GroupQuery *query, Path *child)
+/* Returns whether a type is an integer by which the GPU can find inner rows. */
+static bool
+is_key_type(Oid type)
 {
-	Path *scan = child;
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/*
+ * Returns whether the GPU can join rows as the path does: at most one inner row for each, by an
+ * integer, without other conditions that decide which rows match.  Whether there is room for all
+ * values of the key is only known when the query runs.
+ */
+static bool
+is_join_supported(const HashPath *hash)
+{
+	const JoinPath *join = &hash->jpath;
+	RestrictInfo *clause;
+	OpExpr *expr;
+
+	if (list_length(hash->path_hashclauses) != 1 ||
+		(!join->inner_unique && join->jointype != JOIN_SEMI && join->jointype != JOIN_ANTI) ||
+		(join->jointype != JOIN_INNER && list_length(join->joinrestrictinfo) != 1))
+		return false;
+	clause = linitial_node(RestrictInfo, hash->path_hashclauses);
+	if (!IsA(clause->clause, OpExpr))
+		return false;
+	expr = (OpExpr *) clause->clause;
+	return list_length(expr->args) == 2 && is_key_type(exprType(linitial(expr->args))) &&
+		is_key_type(exprType(lsecond(expr->args)));
+}
+
+/*
+ * Returns the cached fraction of a path's rows; the path is a scan, perhaps with joins above it,
+ * and an Append of scans.  Sets *scanned.
+ */
+static double
+path_share(GroupQuery *query, Path *path, double *scanned)
+{
+	const PathTarget *target = path->pathtarget;
 	double share = 0, rows = 0;
 	ListCell *lc;
 
-	if (gpuagg_device_cache_memory == 0 || gpuagg_feed == GPUAGG_FEED_TUPLES || !cache_available())
+	check_stack_depth();
+	while (IsA(path, ProjectionPath))
+		path = ((ProjectionPath *) path)->subpath;
+	*scanned = 0;
+	if (IsA(path, HashPath))
+		return is_join_supported((HashPath *) path) ?
+			path_share(query, ((HashPath *) path)->jpath.outerjoinpath, scanned) :
+			0;
+	if (!IsA(path, AppendPath))
+	{
+		share = scan_share(query, path, target);
+		*scanned = share * path->parent->tuples;
+		return share;
+	}
+	if (path->parallel_aware)
 		return 0;
-	while (IsA(scan, ProjectionPath))
-		scan = ((ProjectionPath *) scan)->subpath;
-	if (!IsA(scan, AppendPath))
-		return scan_share(query, child);
-	if (scan->parallel_aware)
-		return 0;
-	foreach (lc, ((AppendPath *) scan)->subpaths)
+	foreach (lc, ((AppendPath *) path)->subpaths)
 	{
 		Path *subpath = lfirst(lc);
+		double part;
 
-		share += scan_share(query, subpath) * subpath->rows;
+		share += path_share(query, subpath, &part) * subpath->rows;
 		rows += subpath->rows;
+		*scanned += part;
 	}
 	return rows > 0 ? share / rows : 0;
+}
+
+double
+plan_resident_share(GroupQuery *query, Path *child, double *scanned)
+{
+	*scanned = 0;
+	if (gpuagg_device_cache_memory == 0 || gpuagg_feed == GPUAGG_FEED_TUPLES || !cache_available())
+		return 0;
+	return path_share(query, child, scanned);
 }

@@ -440,24 +440,36 @@ check_program(const WireResident *in, uint64_t *set)
 static const char *
 check_tables(const WireResident *in, size_t buffer_bytes)
 {
-	if (in->ntables > WIRE_MAX_TABLES || in->ncells > buffer_bytes ||
-		wire_cell_states_at(in) + in->ncells > buffer_bytes)
+	if (in->ntables > WIRE_MAX_TABLES || in->cell_bytes % 8 != 0 ||
+		wire_cells_end(in) > buffer_bytes)
 		return "tables outside the buffer";
 	for (uint32_t t = 0; t < in->ntables; t++)
-		if (in->tables[t].first >= in->ncells ||
-			in->tables[t].n >= in->ncells - in->tables[t].first)
+	{
+		const VectorTable *table = &in->tables[t];
+		uint64_t first = (uint64_t) table->first * 8;
+
+		if (table->form != VECTOR_CELLS_BITS && table->form != 1 && table->form != 2 &&
+			table->form != 4 && table->form != VECTOR_CELLS_WIDE)
+			return "form of a table";
+		if (first > in->cell_bytes || vector_table_bytes(table) > in->cell_bytes - first)
 			return "cells of a table";
+	}
 	return NULL;
 }
 
 const char *
 check_cells(const WireResident *in, const char *buffer)
 {
-	const uint8_t *states = (const uint8_t *) buffer + wire_cell_states_at(in);
+	for (uint32_t t = 0; t < in->ntables; t++)
+	{
+		uint64_t n = (uint64_t) in->tables[t].n + 1;
+		const uint8_t *states = (const uint8_t *) buffer + wire_cells_at(in) +
+			(uint64_t) in->tables[t].first * 8 + n * 8;
 
-	for (uint32_t i = 0; i < in->ncells; i++)
-		if (states[i] > VECTOR_UNDETERMINED)
-			return "state of a cell";
+		for (uint64_t i = 0; i < n && in->tables[t].form == VECTOR_CELLS_WIDE; i++)
+			if (states[i] > VECTOR_UNDETERMINED)
+				return "state of a cell";
+	}
 	return NULL;
 }
 

@@ -436,7 +436,7 @@ on_resident(Session *s, size_t length)
 		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s))
 		return false;
-	bytes = wire_cell_states_at(in) + in->ncells;
+	bytes = wire_cells_end(in);
 	row_ranges = malloc(bytes + 1);
 	lacking = calloc((size_t) in->nrow_ranges + in->nspans, sizeof(*lacking));
 	if (row_ranges == NULL || lacking == NULL)

@@ -93,7 +93,7 @@ static bool
 make_messages(SplitMessage *split)
 {
 	const WireResident *in = split->in;
-	size_t cells = wire_cell_states_at(in) + in->ncells - wire_cells_at(in);
+	size_t cells = in->cell_bytes;
 
 	for (int d = 0; d < store_devices(); d++)
 	{

@@ -298,16 +298,20 @@ make_tables(Connection *c, WireResident *in)
 
 	for (int t = chance(0.5) ? 0 : between(1, 3); t > 0; t--)
 	{
-		uint32_t n = random_below(20);
+		static const uint16_t forms[] = {VECTOR_CELLS_BITS, 1, 2, 4, VECTOR_CELLS_WIDE};
+		VectorTable table = {.base = between(-3, 3),
+							 .least = between(-3, 100),
+							 .first = in->cell_bytes / 8,
+							 .n = random_below(20),
+							 .form = forms[random_below(5)],
+							 .others = chance(0.5)};
 
-		in->tables[in->ntables++] = (VectorTable){0, in->ncells, n};
-		in->ncells += n + 1;
+		in->tables[in->ntables++] = table;
+		in->cell_bytes += vector_table_bytes(&table);
 	}
-	for (uint32_t i = 0; buffer && i < in->ncells; i++)
-	{
-		((int64_t *) (buffer + wire_cells_at(in)))[i] = between(-5, 100);
-		buffer[wire_cell_states_at(in) + i] = random_below(3);
-	}
+	/* states of cells are at most 2 */
+	for (uint32_t i = 0; buffer && i < in->cell_bytes; i++)
+		buffer[wire_cells_at(in) + i] = random_below(3);
 }
 
 /* Adds random row ranges of the ranges from `from` on. */

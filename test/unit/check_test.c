@@ -341,10 +341,18 @@ wrong_stored(void)
 	STORED(resident.stored[2].coded = 2);
 	STORED((resident.stored[0].type = WIRE_I64, resident.stored[0].coded = 1));
 	STORED(resident.ntables = WIRE_MAX_TABLES + 1);
-	STORED(resident.ncells = BUFFER);
-	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].n = 5));
-	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].first = 5));
-	STORED((resident.ntables = 1, resident.ncells = 0));
+	STORED(resident.cell_bytes = BUFFER);
+	STORED(resident.cell_bytes = 4);
+	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].n = 64));
+	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].form = 1,
+			resident.tables[0].n = 8));
+	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 2,
+			resident.tables[0].n = 8));
+	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 8,
+			resident.tables[0].n = 1));
+	STORED((resident.ntables = 1, resident.cell_bytes = 64, resident.tables[0].form = 3));
+	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].first = 1));
+	STORED((resident.ntables = 1, resident.cell_bytes = 0));
 	STORED(resident.program.instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1,
 			store.nentries = WIRE_MAX_ENTRIES + 1));

@@ -483,15 +483,20 @@ rejected_programs(void)
 }
 
 /*
- * A table with cells for the integers 5 to 7 and for NULL. Its cells follow those of another table.
+ * A table with wide cells for the integers 5 to 7 and for NULL. Its cells follow 16 other bytes.
  */
 static void
 lookups(void)
 {
-	const VectorTable tables[2] = {{0, 0, 1}, {5, 2, 3}};
-	const int64_t cells[6] = {1, 2, 50, 60, 70, 80};
-	const uint8_t cell_states[6] = {VECTOR_VALUE, VECTOR_VALUE,        VECTOR_VALUE,
-									VECTOR_NULL,  VECTOR_UNDETERMINED, VECTOR_VALUE};
+	const VectorTable tables[2] = {{0}, {.base = 5, .first = 2, .n = 3, .form = VECTOR_CELLS_WIDE}};
+	const struct
+	{
+		int64_t other[2];
+		int64_t cells[4];
+		uint8_t states[8];
+	} table = {
+		{1, 2}, {50, 60, 70, 80}, {VECTOR_VALUE, VECTOR_NULL, VECTOR_UNDETERMINED, VECTOR_VALUE}};
+	const uint8_t *cells = (const uint8_t *) &table;
 	const int64_t expected[6] = {50, 0, 0, 80, 0, 0};
 	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL,         VECTOR_UNDETERMINED,
 								VECTOR_VALUE, VECTOR_UNDETERMINED, VECTOR_UNDETERMINED};
@@ -500,14 +505,48 @@ lookups(void)
 						  VECTOR_NULL,  VECTOR_VALUE, VECTOR_VALUE};
 	VectorInstruction in = {VECTOR_LOOKUP, 1, 0, 0, 0, 1};
 
-	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 6);
+	vector_lookup(&in, tables, cells, NULL, values, states, 6, 0, 1, 6);
 	for (int i = 0; i < 6; i++)
 		CHECK(states[6 + i] == outcome[i] &&
 				  (outcome[i] != VECTOR_VALUE || values[6 + i] == expected[i]),
 			  "row %d", i);
 	states[0] = VECTOR_UNDETERMINED;
-	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 1);
+	vector_lookup(&in, tables, cells, NULL, values, states, 6, 0, 1, 1);
 	CHECK(states[6] == VECTOR_UNDETERMINED, "undetermined stays undetermined");
+}
+
+/* Tables with narrow cells for the integers 5 to 7, and one for NULL and all other integers. */
+static void
+narrow_lookups(void)
+{
+	const int forms[] = {VECTOR_CELLS_BITS, 1, 2, 4};
+	const uint64_t bits[1] = {0x5};
+	const uint8_t cells1[8] = {1, 0, 201, 0};
+	const uint16_t cells2[4] = {1, 0, 40001, 0};
+	const uint32_t cells4[4] = {1, 0, UINT32_MAX, 0};
+	const void *cells[] = {bits, cells1, cells2, cells4};
+	const int64_t last[] = {-100, 100, 39900, -100 + (int64_t) UINT32_MAX - 1};
+	VectorInstruction in = {VECTOR_LOOKUP, 1, 0, 0, 0, 0};
+
+	for (int f = 0; f < 4; f++)
+	{
+		VectorTable table = {.base = 5, .least = -100, .n = 3, .form = forms[f], .others = 1};
+		int64_t values[12] = {5, 6, 7, 99, 8, INT64_MIN};
+		uint8_t states[12] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE,
+							  VECTOR_NULL,  VECTOR_VALUE, VECTOR_VALUE};
+
+		vector_lookup(&in, &table, cells[f], NULL, values, states, 6, 0, 1, 6);
+		CHECK(states[6] == VECTOR_VALUE && values[6] == -100, "first cell of form %d", forms[f]);
+		CHECK(states[8] == VECTOR_VALUE && values[8] == last[f], "last cell of form %d", forms[f]);
+		for (int i = 1; i < 6; i++)
+			CHECK(i == 2 || states[6 + i] == VECTOR_NULL, "NULL %d of form %d", i, forms[f]);
+		table.others = 0;
+		vector_lookup(&in, &table, cells[f], NULL, values, states, 6, 0, 1, 6);
+		CHECK(states[9] == VECTOR_NULL && states[10] == VECTOR_UNDETERMINED &&
+				  states[11] == VECTOR_UNDETERMINED,
+			  "others of form %d", forms[f]);
+		CHECK(vector_table_bytes(&table) == (forms[f] == 4 ? 16 : 8), "bytes of form %d", forms[f]);
+	}
 }
 
 /*
@@ -561,6 +600,7 @@ main(void)
 {
 	RUN("simplified comparisons give the same results", simplified_comparisons);
 	RUN("lookups find the cells of their table", lookups);
+	RUN("lookups in narrow cells", narrow_lookups);
 	RUN("scalar operations are strict and give values of their types", scalar_operations);
 	RUN("known answers", known_answers);
 	RUN("decimals are rounded in all modes", rounding);

@@ -153,8 +153,8 @@ run_step(Tile *tile, VectorInstruction in)
 	/* a result that only the next instruction reads must not replace what it reads itself */
 	if (in.r == VECTOR_NONE)
 		in.r = tile->last == LAST_REGISTER ? LAST_REGISTER + 1 : LAST_REGISTER;
-	stub_run_instruction(&in, &(StubTables){p->tables, p->cells, p->cell_states},
-						 p->steps.constants, tile->values, tile->states, TILE, tile->n);
+	stub_run_instruction(&in, &(StubTables){p->tables, p->cells}, p->steps.constants, tile->values,
+						 tile->states, TILE, tile->n);
 	tile->last = in.r;
 	if (condition)
 		meet_condition(tile, in.r);

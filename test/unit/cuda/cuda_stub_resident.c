@@ -109,8 +109,8 @@ run_tile(Tile *tile, const ProgramRun *run, int64_t position)
 		if (in->op == VECTOR_LOAD)
 			load_rows(tile, &run->input[in->a], position, in->r);
 		else
-			stub_run_instruction(in, &(StubTables){run->tables, run->cells, run->cell_states},
-								 constants, tile->values, tile->states, TILE, tile->n);
+			stub_run_instruction(in, &(StubTables){run->tables, run->cells}, constants,
+								 tile->values, tile->states, TILE, tile->n);
 	}
 }
 

@@ -12,8 +12,7 @@ stub_run_instruction(const VectorInstruction *in, const StubTables *from,
 					 int n)
 {
 	if (in->op == VECTOR_LOOKUP)
-		vector_lookup(in, from->tables, from->cells, from->cell_states, constants, values, states,
-					  tile, 0, 1, n);
+		vector_lookup(in, from->tables, from->cells, constants, values, states, tile, 0, 1, n);
 	else
 		vector_run(in, constants, values, states, tile, 0, 1, n);
 }

@@ -1,0 +1,386 @@
+/*
+ * device_lookups.c
+ *	  The lookup tables of a program over rows that are cached on the devices (VECTOR_LOOKUP).
+ *
+ * A table has a cell for each number of a coded column's dictionary, or for each key of a join.
+ * The second kind has the columns of the join's inner rows: the key, less the least key, is the
+ * number of the cell, and cells of keys that no inner row has are NULL.  So a row is joined by one
+ * load for each column.  This needs integer keys in a range for which a buffer has room.
+ *
+ * Cells are as narrow as their values allow (VectorTable).
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "columns/column_value.h"
+#include "common/interruptible.h"
+#include "engine_cuda/device_rows.h"
+#include "engine_cuda/dictionaries.h"
+#include "feed/lookup.h"
+
+/* ---- values of a dictionary ---------------------------------------------------- */
+
+/*
+ * Replaces the values of a key by codes of the query's own dictionary. Returns false if there is no
+ * room for them, or if equal values look different.
+ */
+static bool
+encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
+{
+	CudaEngine *cuda = r->cuda;
+	const CudaColumn *col = &cuda->query->cols[lookup->column];
+	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
+	bool ok = true;
+
+	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
+	{
+		int nrows = Min(cuda->env.batch_rows, n - at);
+		Column in = {
+			.type = COLUMN_DATUM, .values = unconstify(Datum *, values + at), .validity = validity};
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < nrows; i++)
+			if (lookup->states[at + i] == VECTOR_VALUE)
+				bitmap_set(validity, i);
+			else
+				bitmap_clear(validity, i);
+		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes,
+						  col->hashes);
+		if (dictionary_met_variant(col->dict))
+		{
+			expr_program_reject(r->program, "equal keys print differently");
+			ok = false;
+		}
+		for (int i = 0; i < nrows && ok; i++)
+		{
+			ok = col->codes[i] != NO_CODE;
+			lookup->values[at + i] = col->codes[i];
+			if (lookup->states[at + i] == VECTOR_NULL)
+				lookup->states[at + i] = VECTOR_VALUE;
+		}
+	}
+	if (!ok)
+		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
+	return ok;
+}
+
+/* Allocates the cells of a lookup for n numbers and NULL. */
+static void
+allocate_cells(ExprLookup *lookup, uint32 n)
+{
+	int flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO;
+
+	lookup->n = n;
+	lookup->values = palloc_extended(((Size) n + 1) * sizeof(int64), flags);
+	lookup->states = palloc_extended((Size) n + 1, flags);
+}
+
+/* Fills a lookup of a key with codes of the query's own dictionary. */
+static void
+fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, uint32 n)
+{
+	Datum *values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+
+	allocate_cells(lookup, n);
+	expr_lookup_evaluate(r->program, lookup, entries, n, values, lookup->states);
+	if (r->program->unsupported_reason == NULL && encode_keys(r, lookup, values, n + 1))
+		expr_lookup_finish(lookup);
+	pfree(values);
+}
+
+/* Fills the lookups of a coded column.  Returns false if the session is lost. */
+static bool
+fill_coded(Resident *r, int s)
+{
+	ExprProgram *p = r->program;
+	const CudaDictionary *dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s],
+												 resident_attribute(r, s), r->outdated);
+
+	if (dict == NULL)
+		return false;
+	r->wire.known[s] = dict->known;
+	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
+	{
+		ExprLookup *lookup = &p->lookups[t];
+
+		if (lookup->stored != s)
+			continue;
+		if (lookup->type == COLUMN_DATUM)
+			fill_key_lookup(r, lookup, dict->values, dict->known.nentries);
+		else
+			expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
+		r->wire.tables[t] = (VectorTable){.n = dict->known.nentries};
+	}
+	cuda_dictionary_release(dict);
+	return true;
+}
+
+/* ---- columns of joins ------------------------------------------------------------ */
+
+/* Returns the number of cells of a join's tables for keys, or -1 if there are too many. */
+static int64
+count_keys(const Lookup *inner)
+{
+	uint64 span = (uint64) inner->greatest - (uint64) inner->least;
+
+	if (inner->form == LOOKUP_EMPTY)
+		return 0;
+	return span < (uint64) WIRE_BUFFER_BYTES * 8 ? (int64) span + 1 : -1;
+}
+
+/* Sets the values of the inner rows' column, or of an expression over it, by entries. */
+static void
+fill_entries(Resident *r, ExprLookup *entries, const LookupColumn *column, uint32 n)
+{
+	if (entries->type == COLUMN_DATUM)
+	{
+		fill_key_lookup(r, entries, column->values, n);
+		return;
+	}
+	if (entries->expr)
+	{
+		expr_lookup_fill(r->program, entries, column->values, n);
+		return;
+	}
+	allocate_cells(entries, n);
+	entries->states[n] = VECTOR_NULL;
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (i % EXPR_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (!entries->presence && !(column->byval && column->nulls && column->nulls[i]) &&
+			!expr_register_bits(entries->type, entries->scale, column->values[i],
+								&entries->values[i]))
+			entries->states[i] = VECTOR_UNDETERMINED;
+	}
+}
+
+/*
+ * Returns the inner row of each of n keys, or LOOKUP_NONE, by the number of its cell.
+ */
+static const uint32 *
+rows_of_keys(const Lookup *inner, uint32 n)
+{
+	uint32 *rows;
+
+	if (inner->form == LOOKUP_ARRAY)
+		return inner->array;
+	rows = palloc_extended(((Size) n + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	INTERRUPTIBLE_FOR (i, 0, n)
+		rows[i] = LOOKUP_NONE;
+	if (n > 0)
+		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
+			rows[inner->integers[row] - inner->least] = row;
+	return rows;
+}
+
+/* Sets cell `at` of a lookup to entry `entry` of its column, if it may be read. */
+static void
+set_cell(ExprLookup *lookup, const ExprLookup *entries, int64 at, uint32 entry)
+{
+	lookup->values[at] = entries->values[entry];
+	lookup->states[at] = entries->states[entry];
+	if (entries->states[entry] == VECTOR_NULL)
+		lookup->nulls = true;
+	if (entries->states[entry] != VECTOR_VALUE)
+		return;
+	if (lookup->interval.min > lookup->interval.max)
+		lookup->interval = (ExprInterval){lookup->values[at], lookup->values[at]};
+	lookup->interval.min = Min(lookup->interval.min, lookup->values[at]);
+	lookup->interval.max = Max(lookup->interval.max, lookup->values[at]);
+}
+
+/*
+ * Fills a lookup of a join: its cells are by key.  Where there is no inner row, an outer join has
+ * the value for NULL, and the others leave the row out.
+ */
+static void
+fill_column(Resident *r, ExprLookup *lookup, uint32 n)
+{
+	const ResidentJoin *join = &r->rows->joins[lookup->join];
+	const Lookup *inner = join->lookup;
+	const LookupColumn *column =
+		&inner->columns[r->rows->inner_column[lookup->attno - r->rows->natts - 1]];
+	uint32 nentries = n == 0 ? 0 : column->byval ? inner->nrows : column->ncodes;
+	ExprLookup entries = *lookup;
+	const uint32 *rows;
+
+	fill_entries(r, &entries, column, nentries);
+	if (r->program->unsupported_reason)
+		return;
+	rows = rows_of_keys(inner, n);
+	allocate_cells(lookup, n);
+	lookup->interval = (ExprInterval){1, 0};
+	lookup->nulls = false;
+	INTERRUPTIBLE_FOR (at, 0, (int64) n + 1)
+	{
+		uint32 row = at == n ? LOOKUP_NONE : rows[at];
+
+		if (row != LOOKUP_NONE)
+			set_cell(lookup, &entries, at,
+					 column->nulls && column->nulls[row] ? nentries :
+						 column->byval                   ? row :
+														   column->codes[row]);
+		else if (join->type == JOIN_LEFT || join->type == JOIN_ANTI)
+			set_cell(lookup, &entries, at, nentries);
+		else
+			lookup->states[at] = VECTOR_NULL;
+	}
+}
+
+/* Describes the lookup that says for which keys inner rows exist; its cells are bits. */
+static void
+describe_found(ExprLookup *lookup, uint32 n)
+{
+	lookup->n = n;
+	lookup->interval = (ExprInterval){1, 1};
+	lookup->nulls = true;
+}
+
+/* Fills the lookups of joins. */
+static void
+fill_joins(Resident *r)
+{
+	ExprProgram *p = r->program;
+
+	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
+	{
+		ExprLookup *lookup = &p->lookups[t];
+		const Lookup *inner = lookup->join < 0 ? NULL : r->rows->joins[lookup->join].lookup;
+		int64 n;
+
+		if (inner == NULL)
+			continue;
+		n = count_keys(inner);
+		if (n < 0)
+		{
+			expr_program_reject(p, "the keys of a join are not dense");
+			return;
+		}
+		r->wire.tables[t] = (VectorTable){.n = n, .base = n > 0 ? inner->least : 0, .others = 1};
+		if (lookup->attno == 0)
+			describe_found(lookup, n);
+		else
+			fill_column(r, lookup, n);
+	}
+}
+
+/* ---- the message ------------------------------------------------------------------ */
+
+/* Chooses the form of a table's cells, and its place. */
+static void
+lay_out_table(const ExprLookup *lookup, VectorTable *table, uint64 *bytes)
+{
+	uint64 span = (uint64) lookup->interval.max - (uint64) lookup->interval.min;
+
+	table->form = lookup->interval.min > lookup->interval.max ? 1 :
+		span == 0                                             ? VECTOR_CELLS_BITS :
+		span < PG_UINT8_MAX                                   ? 1 :
+		span < PG_UINT16_MAX                                  ? 2 :
+		span < PG_UINT32_MAX                                  ? 4 :
+																VECTOR_CELLS_WIDE;
+	for (int64 i = 0; lookup->attno != 0 && i <= lookup->n; i++)
+		if (lookup->states[i] == VECTOR_UNDETERMINED)
+			table->form = VECTOR_CELLS_WIDE;
+	table->least = lookup->interval.min;
+	table->first = *bytes / 8;
+	*bytes += vector_table_bytes(table);
+}
+
+bool
+resident_fill_lookups(Resident *r)
+{
+	ExprProgram *p = r->program;
+	uint64 bytes = 0;
+
+	r->wire.ntables = p->nlookups;
+	for (int s = 0; s < p->nstored; s++)
+		if (p->stored[s].coded && !fill_coded(r, s))
+			return false;
+	r->outdated = false;
+	fill_joins(r);
+	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
+	{
+		lay_out_table(&p->lookups[t], &r->wire.tables[t], &bytes);
+		if (bytes > WIRE_BUFFER_BYTES)
+			expr_program_reject(p, "the tables of joins and texts are too large for a message");
+	}
+	r->wire.cell_bytes = bytes;
+	return true;
+}
+
+/* Writes the bits of the keys for which inner rows exist. */
+static void
+write_found(const Resident *r, const ExprLookup *lookup, uint8 *to)
+{
+	const Lookup *inner = r->rows->joins[lookup->join].lookup;
+	const uint32 *rows;
+
+	if (lookup->n > 0 && inner->bits)
+	{
+		INTERRUPTIBLE_FOR (at, 0, ((int64) lookup->n + 7) / 8)
+			to[at] = inner->bits[at / 8] >> at % 8 * 8;
+		return;
+	}
+	rows = rows_of_keys(inner, lookup->n);
+	INTERRUPTIBLE_FOR (at, 0, lookup->n)
+		to[at / 8] |= (rows[at] != LOOKUP_NONE) << at % 8;
+}
+
+/* Writes the cells of a table. */
+static void
+write_table(const ExprLookup *lookup, const VectorTable *table, uint8 *to)
+{
+	if (table->form == VECTOR_CELLS_WIDE)
+	{
+		memcpy(to, lookup->values, ((Size) lookup->n + 1) * sizeof(int64));
+		memcpy(to + ((Size) lookup->n + 1) * sizeof(int64), lookup->states, (Size) lookup->n + 1);
+		return;
+	}
+	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
+	{
+		uint32 x = lookup->states[i] == VECTOR_NULL ?
+			0 :
+			(uint32) ((uint64) lookup->values[i] - (uint64) table->least) + 1;
+
+		switch (table->form)
+		{
+			case VECTOR_CELLS_BITS:
+				to[i / 8] |= x << i % 8;
+				break;
+			case 1:
+				to[i] = x;
+				break;
+			case 2:
+				((uint16 *) to)[i] = x;
+				break;
+			default:
+				((uint32 *) to)[i] = x;
+		}
+	}
+}
+
+bool
+resident_write_cells(const Resident *r, char *buffer)
+{
+	uint8 *cells = (uint8 *) buffer + wire_cells_at(&r->wire);
+
+	if (r->wire.cell_bytes == 0)
+		return true;
+	if (wire_cells_end(&r->wire) > r->cuda->client->welcome.buffer_bytes)
+		return false;
+	memset(cells, 0, r->wire.cell_bytes);
+	for (int t = 0; t < r->program->nlookups; t++)
+	{
+		const ExprLookup *lookup = &r->program->lookups[t];
+		uint8 *to = cells + (Size) r->wire.tables[t].first * 8;
+
+		if (lookup->attno == 0)
+			write_found(r, lookup, to);
+		else
+			write_table(lookup, &r->wire.tables[t], to);
+	}
+	return true;
+}

@@ -1,0 +1,137 @@
+# Joins of rows that are cached on the GPU server's devices with lookups: forms of keys, types of joins, columns of the inner rows as
+# keys, arguments and in conditions. The reference is core's answer.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Resident;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
+timezone = 'UTC'
+extra_float_digits = -3
+gpuagg.replace_builtin = on
+enable_mergejoin = off
+enable_nestloop = off
+CONF
+
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE f (id int, k int, k2 smallint, k8 bigint, sparse int, d int, v int, n numeric(12,2), x float8, txt text);
+INSERT INTO f SELECT i, i * 7919 % 1200 - 100, i % 90, i % 700 + 5000000000, i % 400 * 100, 19980101 + i % 365, i % 1000, (i % 5000 - 2500) / 100.0,
+	i % 977 / 8.0, 't' || i % 10
+FROM generate_series(1, 60000) i;
+UPDATE f SET k = NULL, k2 = NULL WHERE id % 17 = 0;
+-- 0 to 999, with gaps
+CREATE TABLE dim (k int PRIMARY KEY, name text, region text, weight int, price numeric(8,2), day date, flag bool, ratio float8);
+INSERT INTO dim SELECT i, 'name ' || i % 50, (ARRAY['east', 'west', NULL])[i % 3 + 1], i % 40 - 20, (i % 300) / 4.0, date '2020-01-01' + i % 30, i % 4 = 0,
+	i / 16.0
+FROM generate_series(0, 999) i WHERE i % 11 <> 5;
+UPDATE dim SET weight = NULL, price = NULL, flag = NULL WHERE k % 13 = 0;
+CREATE TABLE small (k smallint PRIMARY KEY, label text, r int);
+INSERT INTO small SELECT i, 'label ' || i % 5, i % 8 FROM generate_series(0, 70) i;
+CREATE TABLE big (k8 bigint PRIMARY KEY, c int);
+INSERT INTO big SELECT i + 5000000000, i % 12 FROM generate_series(0, 600) i;
+CREATE TABLE thin (sparse int PRIMARY KEY, c text);
+INSERT INTO thin SELECT i * 200, 'c' || i % 6 FROM generate_series(0, 200) i;
+CREATE TABLE region (r int PRIMARY KEY, rname text);
+INSERT INTO region SELECT i, 'r' || i % 3 FROM generate_series(0, 6) i;
+CREATE TABLE nodim (k int PRIMARY KEY, name text);
+CREATE TABLE dup (k int, name text);
+INSERT INTO dup SELECT i % 500, 'd' || i % 7 FROM generate_series(1, 1000) i;
+CREATE TABLE far (k int PRIMARY KEY, c int);
+INSERT INTO far VALUES (-2000000000, 1), (5, 2), (2000000000, 3);
+VACUUM FREEZE ANALYZE;
+SQL
+
+$Resident::node = $node;
+ok($node->wait_until_ready, 'the server starts');
+$node->safe_psql('postgres', 'SELECT gpuagg_cache_prewarm(\'f\')');
+
+# ---- columns of the inner rows as keys and arguments ----
+is_resident('SELECT region, count(*), sum(v), avg(n) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT name, region, count(*), sum(v), min(x), max(weight) FROM f JOIN dim USING (k) GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT weight, sum(n), sum(price), count(weight), count(name), count(flag) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT day, flag, sum(price * v), sum(ratio * x), max(ratio) FROM f JOIN dim USING (k) GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT count(*), sum(v), sum(weight), min(day) FROM f JOIN dim USING (k)');
+is_resident('SELECT v % 10, sum(weight + v), sum(price - n) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1');
+# expressions over one column of the inner rows are computed once for each row or value
+is_resident("SELECT upper(left(name, 6)), count(*) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1");
+is_resident("SELECT sum(CASE WHEN region = 'east' THEN v ELSE 0 END), sum(length(name)), count(*) FILTER (WHERE name LIKE '%7') FROM f JOIN dim USING (k)");
+is_resident("SELECT to_char(day, 'Day'), extract(dow FROM day), count(*) FROM f JOIN dim USING (k) GROUP BY 1, 2 ORDER BY 1, 2");
+is_resident("SELECT coalesce(region, 'none'), sum(v) FROM f LEFT JOIN dim USING (k) GROUP BY 1 ORDER BY 1");
+
+# ---- types of joins ----
+is_resident('SELECT region, count(*), count(dim.k), sum(weight), sum(v) FROM f LEFT JOIN dim USING (k) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT weight, flag, count(*) FROM f LEFT JOIN dim USING (k) GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT v % 5, count(*) FROM f WHERE k IN (SELECT k FROM dim WHERE weight > 3) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT v % 5, count(*), sum(v) FROM f WHERE NOT EXISTS (SELECT FROM dim WHERE dim.k = f.k AND weight > 3) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT v % 5, count(*), sum(n) FROM f WHERE EXISTS (SELECT FROM dup WHERE dup.k = f.k) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT count(*), count(name) FROM f LEFT JOIN nodim USING (k)');
+is_resident('SELECT count(*) FROM f WHERE NOT EXISTS (SELECT FROM nodim WHERE nodim.k = f.k)');
+is_core_answer('SELECT count(*), sum(v) FROM f JOIN nodim USING (k)');
+is_core_answer('SELECT v % 3, count(*), sum(v) FROM f JOIN nodim USING (k) GROUP BY 1');
+
+# ---- several joins, snowflakes ----
+is_resident('SELECT region, label, count(*), sum(v) FROM f JOIN dim USING (k) JOIN small ON small.k = f.k2 GROUP BY 1, 2 ORDER BY 1, 2') for 1 .. 2;
+is_resident('SELECT rname, day, count(*) FROM f JOIN dim USING (k) JOIN (SELECT small.k AS sk, rname FROM small JOIN region USING (r) OFFSET 0) s ON f.k2 = s.sk GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT c, region, sum(v) FROM f JOIN big USING (k8) LEFT JOIN dim USING (k) WHERE k2 > 20 GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT c, count(*), sum(x) FROM f JOIN thin USING (sparse) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT c, count(*) FROM f JOIN dim USING (k) JOIN thin USING (sparse) WHERE NOT EXISTS (SELECT FROM small WHERE small.k = f.k2 AND r = 3) GROUP BY 1 ORDER BY 1');
+
+# ---- keys that are expressions, and of other types ----
+is_resident('SELECT region, count(*) FROM f JOIN dim ON dim.k = f.v + 1 GROUP BY 1 ORDER BY 1');
+is_resident('SELECT region, count(*) FROM f JOIN dim ON dim.k = f.k2 GROUP BY 1 ORDER BY 1');
+is_resident('SELECT label, count(*) FROM f JOIN small ON small.k = f.k GROUP BY 1 ORDER BY 1');
+is_resident('SELECT label, count(*) FROM f JOIN small ON small.k = f.k8 - 5000000000 GROUP BY 1 ORDER BY 1');
+
+# ---- conditions ----
+is_resident("SELECT region, count(*), sum(v) FROM f JOIN dim USING (k) WHERE weight > 0 AND v < 500 AND txt <> 't3' GROUP BY 1 ORDER BY 1");
+is_resident('SELECT region, count(*), sum(v) FROM f JOIN dim USING (k) WHERE v > weight * 20 GROUP BY 1 ORDER BY 1');
+is_resident('SELECT region, count(*), sum(v) FROM f LEFT JOIN dim USING (k) WHERE flag IS NOT TRUE GROUP BY 1 ORDER BY 1');
+is_resident('SELECT region, count(*) FROM f JOIN dim USING (k) GROUP BY 1 HAVING sum(v) > 1000 ORDER BY 2 DESC LIMIT 2');
+is_resident('SELECT count(DISTINCT weight), count(DISTINCT v) FROM f JOIN dim USING (k)');
+is_resident('SELECT region, percentile_cont(0.5) WITHIN GROUP (ORDER BY weight::float8), count(DISTINCT day) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1');
+
+# ---- what is not taken ----
+is_resident('SELECT name, count(*) FROM f JOIN dup USING (k) GROUP BY 1 ORDER BY 1', 'a row may have several matches in a join');
+is_resident('SELECT c, count(*) FROM f JOIN far USING (k) GROUP BY 1 ORDER BY 1', 'the keys of a join are not dense');
+is_resident('SELECT r, count(*) FROM f LEFT JOIN small ON small.k = f.k2 AND small.r < f.v GROUP BY 1 ORDER BY 1', 'a condition decides which rows of a join match');
+is_resident("SELECT count(*) FROM f JOIN (SELECT DISTINCT name FROM dim) s ON s.name = f.txt", 'the key of a join is not one integer|no row can find its partner');
+is_resident('SELECT txt || name, count(*) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1', 'keys that are sent as dictionary codes');
+
+# ---- errors ----
+like(our_answer('SELECT sum(v / weight) FROM f JOIN dim USING (k)'), qr/division by zero/, 'a division by zero is an error');
+is_resident('SELECT sum(v / weight) FROM f JOIN dim USING (k) WHERE weight > 0');
+is_resident('SELECT sum(1000 / weight) FROM f JOIN dim USING (k) WHERE weight <> 0');
+is_resident('SELECT sum(100 / dim.k) FROM f JOIN dim USING (k) WHERE f.k > 0');
+
+# ---- rescans, parameters, cursors ----
+is_core_answer('SELECT r, (SELECT sum(v) FROM f JOIN dim USING (k) WHERE weight = r) FROM generate_series(1, 5) r');
+is_core_answer('SELECT r, (SELECT sum(v) FROM f LEFT JOIN (SELECT * FROM dim WHERE weight = r) d USING (k) WHERE region IS NULL) FROM generate_series(1, 5) r');
+is_core_answer('PREPARE p(int) AS SELECT region, count(*) FROM f JOIN dim USING (k) WHERE weight > $1 GROUP BY 1 ORDER BY 1; SET plan_cache_mode = force_generic_plan; EXECUTE p(1); EXECUTE p(NULL); EXECUTE p(10)');
+is_core_answer('BEGIN; DECLARE c CURSOR FOR SELECT name, count(*) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1; FETCH 3 FROM c; SELECT count(*) FROM f JOIN small ON small.k = f.k2; FETCH 3 FROM c; COMMIT');
+
+# ---- changes: of the fact's blocks, which come as batches through the same lookups, and of the inner rows ----
+$node->safe_psql('postgres', "UPDATE f SET v = v + 1 WHERE id % 997 = 3; DELETE FROM f WHERE id % 991 = 2; INSERT INTO f SELECT * FROM f WHERE id < 500");
+my $star = 'SELECT region, label, weight, count(*), sum(v), sum(n) FROM f JOIN dim USING (k) LEFT JOIN small ON small.k = f.k2 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3';
+is_core_answer($star);
+$node->safe_psql('postgres', "UPDATE dim SET region = 'north', weight = weight + 1 WHERE k % 5 = 0; DELETE FROM dim WHERE k BETWEEN 100 AND 200; INSERT INTO dim VALUES (-50, 'new', 'south')");
+is_core_answer($star);
+is_core_answer("BEGIN; UPDATE dim SET region = 'gone' WHERE k < 300; $star; ROLLBACK");
+$node->safe_psql('postgres', 'VACUUM f; SELECT gpuagg_cache_prewarm(\'f\')');
+is_resident($star);
+
+# ---- partitions ----
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE p (LIKE f) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (20000);
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (20000) TO (100000);
+INSERT INTO p SELECT * FROM f;
+VACUUM FREEZE ANALYZE p;
+SELECT gpuagg_cache_prewarm('p1'), gpuagg_cache_prewarm('p2');
+SQL
+$star =~ s/\bf\b/p/g;
+is_resident($star);
+
+$node->stop;
+done_testing();
