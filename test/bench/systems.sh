@@ -108,6 +108,7 @@ system_sets() {
 	case $1 in
 	core) echo "SET gpuagg.enabled = off;" ;;
 	pages) echo "SET gpuagg.replace_builtin = on; SET gpuagg.engine = 'cpu'; SET gpuagg.cache = off;" ;;
+	gpu) echo "SET gpuagg.replace_builtin = on;" ;;
 	warm) echo "SET gpuagg.replace_builtin = on; SET gpuagg.engine = 'cpu';" ;;
 	*) echo "unknown system: $1" >&2 && return 1 ;;
 	esac

@@ -332,7 +332,8 @@ SELECT p, (SELECT count(*) || '/' || sum(d.x) FROM lj_fact f LEFT JOIN lj_dim d 
 SELECT p, e FROM generate_series(1, 3) p, LATERAL (SELECT grp || p AS e FROM (SELECT grp, count(*) AS n FROM lj_fact f JOIN lj_dim d ON d.k = f.k GROUP BY grp OFFSET 0) x WHERE n > p * 1100) y ORDER BY 1, 2;
 SELECT p, e FROM generate_series(1, 4) p LEFT JOIN LATERAL (SELECT count(*) AS e FROM lj_fact f JOIN lj_dim d ON d.k = f.k WHERE d.k = p * 60 HAVING count(*) > 0) y ON true ORDER BY 1;
 
--- EXPLAIN ANALYZE counts the rows of each partition, and those that conditions of joins remove
+-- EXPLAIN ANALYZE counts the rows of each partition, and those that conditions of joins remove, if no GPU joins them
+SET gpuagg.cache = off;
 SET enable_nestloop = off;
 CREATE FUNCTION pg_temp.lj_counts(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -352,6 +353,7 @@ SELECT l FROM pg_temp.lj_counts('SELECT count(*) FROM lj_fact f JOIN lj_dim d ON
 SELECT l FROM pg_temp.lj_counts('SELECT count(*) FROM lj_fact f LEFT JOIN lj_dim d ON d.k = f.k WHERE d.k IS NULL OR d.x > 30') l WHERE l ~ 'Join rows|Removed';
 RESET gpuagg.enabled;
 RESET enable_nestloop;
+RESET gpuagg.cache;
 -- conditions of the fact table over its system columns and whole rows
 SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
 	'SELECT count(*), sum(x) FROM lj_fact f JOIN lj_dim d ON d.k = f.k WHERE f.tableoid = ''lj_fact''::regclass',

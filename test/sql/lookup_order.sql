@@ -1,6 +1,7 @@
 -- The order of probes follows the rows that were found, and ranges of cached columns without partners are skipped: core's rows and errors
 SET client_min_messages = warning;
 SET gpuagg.replace_builtin = on;
+SET gpuagg.engine = 'cpu';
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
