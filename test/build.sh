@@ -26,10 +26,11 @@ check() {
 	fi
 }
 
-# Calls make like Debian's pg_buildext, but without the GPU server, which takes minutes to build, and without optimization.
+# Calls make like Debian's pg_buildext, but without the GPU server, which takes minutes to build, and without optimization
+# and debugging information.
 make_outside_tree() {
 	make -s -C "$work/build" -f "$top/Makefile" VPATH="$top" -j"$(nproc)" ${PG_CONFIG:+"PG_CONFIG=$PG_CONFIG"} CC="$cc" DESTDIR="$work/root" \
-		NVCC= WERROR=1 OPTIMIZE=-O0 with_llvm=no "$@"
+		NVCC= WERROR=1 OPTIMIZE=-O0 COPT=-g0 with_llvm=no "$@"
 }
 
 check_install() {

@@ -120,7 +120,10 @@ typedef struct Arena
 } Arena;
 
 #define ARENA_BUFFERS WIRE_BUFFERS
+/* Tests make it smaller. */
+#ifndef ARENA_BUFFER_BYTES
 #define ARENA_BUFFER_BYTES WIRE_BUFFER_BYTES
+#endif
 #define ARENA_BYTES ((size_t) ARENA_BUFFERS * ARENA_BUFFER_BYTES)
 /* Number of arenas that are made before the first session. So many stay, even if they are idle. */
 #define ARENAS_AHEAD 4

@@ -11,7 +11,7 @@
 #include "cuda/cuda_stub.h"
 #include "device_cuda/device_internal.h"
 
-#define BUFFER_BYTES (1 << 20)
+#define BUFFER_BYTES (1 << 17)
 
 #define KEYS_ROWS 200
 #define KEYS_BATCHES 6

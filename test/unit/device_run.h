@@ -10,7 +10,7 @@
 #include "device_cuda/device_internal.h"
 
 #define PARTICIPANTS 3
-#define BUFFER_BYTES (1 << 20)
+#define BUFFER_BYTES (1 << 19)
 
 typedef struct QueryRun
 {
