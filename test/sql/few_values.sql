@@ -133,8 +133,9 @@ SELECT outcome('SELECT (max(a - ''4713-01-01 BC''), min(a - ''294276-01-01'')) F
 
 -- time zones with summer time: the hours around each transition, zones that changed their offset, and rules
 CREATE TABLE zoned (t timestamptz);
-INSERT INTO zoned SELECT x + d * interval '30 minutes' + s * interval '1 second' FROM generate_series(timestamptz '2018-01-01 00:00 UTC', '2018-12-31', '1 day') x, generate_series(0, 47, 3) d, generate_series(-1, 0) s;
-INSERT INTO zoned SELECT x FROM generate_series(timestamptz '1890-01-01 00:00 UTC', '2060-01-01', '127 hours') x;
+INSERT INTO zoned SELECT x + d * interval '30 minutes' + s * interval '1 second' FROM generate_series(timestamptz '2018-01-01 00:00 UTC', '2018-12-31', '1 day') x, generate_series(0, 47, 3) d, generate_series(-1, 0) s
+    WHERE extract(month FROM x) IN (2, 3, 4, 9, 10, 11);
+INSERT INTO zoned SELECT x FROM generate_series(timestamptz '1890-01-01 00:00 UTC', '2060-01-01', '331 hours') x;
 INSERT INTO zoned VALUES ('infinity'), ('-infinity'), (NULL), ('0044-03-15 BC'), ('0001-01-01 00:00 UTC'), ('100000-07-01');
 ANALYZE zoned;
 CREATE FUNCTION in_zone(zone text) RETURNS TABLE (verdict text) LANGUAGE plpgsql AS $$

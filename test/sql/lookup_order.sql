@@ -84,9 +84,11 @@ INSERT INTO lo_queries (q) VALUES
 	('SELECT p, (SELECT count(*) || ''/'' || sum(v) FROM FACT t JOIN lo_all al ON al.a = t.a JOIN lo_half h ON h.b = t.b JOIN lo_few f ON f.e = t.e WHERE h.y <> p) AS e FROM generate_series(0, 3) p'),
 	('SELECT p, (SELECT count(*) || ''/'' || sum(v) FROM FACT t JOIN lo_all al ON al.a = t.a JOIN lo_numbers n ON n.c = t.c AND n.c / 500 = 60 + p) AS e FROM generate_series(0, 3) p');
 CREATE VIEW lo_all_queries AS SELECT id, replace(q, 'FACT', t) AS q, t FROM lo_queries, unnest(ARRAY['lo_fact', 'lo_parts']) t;
+-- core's answers, which are the same with all settings
+CREATE TABLE lo_answers AS SELECT *, pg_temp.core_answer(q) AS core FROM lo_all_queries;
 SET gpuagg.cache = off;
-SELECT id, pg_temp.compared(q), q FROM lo_all_queries WHERE t = 'lo_fact' ORDER BY id;
-SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE t = 'lo_parts' AND how ~ 'DIFF';
+SELECT id, pg_temp.compared(core, pg_temp.answer(q)), q FROM lo_answers WHERE t = 'lo_fact' ORDER BY id;
+SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE t = 'lo_parts' AND how ~ 'DIFF';
 -- the most selective lookup becomes the first one, the outer join the last one, and a join follows those whose columns it reads
 SELECT pg_temp.probes(replace(q, 'FACT', 'lo_fact')) FROM lo_queries WHERE id IN (1, 2, 6, 9) ORDER BY id;
 SELECT pg_temp.probes(replace(q, 'FACT', 'lo_parts'), 'Lookup:|Hash .*Join|Append|Scan on lo_parts') FROM lo_queries WHERE id = 1;
@@ -96,18 +98,18 @@ SELECT pg_temp.probes('SELECT al.name, f.label, count(*), sum(v) FROM lo_fact t 
 DROP FUNCTION lo_switches;
 -- from cached columns
 SET gpuagg.cache = eager;
-SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE how ~ 'DIFF';
-SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE how ~ 'DIFF';
+SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
+SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
 SELECT id, regexp_replace(p, '.*(skipped=\d+).*', '\1') FROM lo_queries, pg_temp.probes(replace(q, 'FACT', 'lo_fact'), 'Cached Blocks:') p WHERE id BETWEEN 14 AND 21 ORDER BY id;
 -- with small batches, in parallel
 SET gpuagg.batch_rows = 64;
-SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE how ~ 'DIFF';
+SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
 RESET gpuagg.batch_rows;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
-SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE how ~ 'DIFF';
+SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
 SET gpuagg.cache = off;
-SELECT id, q, how FROM lo_all_queries, pg_temp.compared(q) how WHERE how ~ 'DIFF';
-DROP TABLE lo_fact, lo_all, lo_half, lo_few, lo_days, lo_numbers, lo_texts, lo_parts, lo_queries CASCADE;
+SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
+DROP TABLE lo_fact, lo_all, lo_half, lo_few, lo_days, lo_numbers, lo_texts, lo_parts, lo_queries, lo_answers CASCADE;

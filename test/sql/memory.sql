@@ -8,8 +8,8 @@ SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE big AS
-SELECT (i * 7919::int8 % 1000000) AS k, i % 1000 AS v, (i % 97)::float8 / 7 AS x
-FROM generate_series(1, 1000000) i;
+SELECT (i * 7919::int8 % 300000) AS k, i % 1000 AS v, (i % 97)::float8 / 7 AS x
+FROM generate_series(1, 300000) i;
 ANALYZE big;
 
 -- One number of the custom scan in a JSON plan.
@@ -21,7 +21,7 @@ BEGIN
 	RETURN jsonb_path_query_first(plan::jsonb, format('$.**."%s"', field)::jsonpath)::float8;
 END $$;
 
--- 1 M groups in 64 kB.
+-- 300,000 groups in 64 kB.
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SET gpuagg.require = 'require';
@@ -60,25 +60,25 @@ RESET gpuagg.strategy;
 SET gpuagg.require = 'require';
 SET gpuagg.strategy = 'sort';
 SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_min(k), gpu_max(k)
-FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s FROM big WHERE k < 300000 GROUP BY k) g;
+FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s FROM big WHERE k < 100000 GROUP BY k) g;
 RESET gpuagg.strategy;
 
 -- One giant group among many: the partition of a single group ends.
 SELECT gpu_count(*), gpu_sum(c), gpu_max(c), gpu_sum(s)
 FROM (SELECT CASE WHEN v < 900 THEN -1 ELSE k END AS kk, gpu_count(*) AS c, gpu_sum(v) AS s
-      FROM big WHERE k < 300000 GROUP BY 1) g;
+      FROM big WHERE k < 100000 GROUP BY 1) g;
 
 -- Strings and numerics as keys, own transition states, several keys.
 SET work_mem = '256kB';
 CREATE TEMP TABLE ours AS
-SELECT md5((k % 50000)::text) AS s, k % 3 AS k3, gpu_count(*) AS c, gpu_max(v::text) AS t,
+SELECT md5((k % 20000)::text) AS s, k % 3 AS k3, gpu_count(*) AS c, gpu_max(v::text) AS t,
        gpu_sum(v::numeric) AS n, gpu_min(x) AS x
-FROM big WHERE k < 200000 GROUP BY 1, 2;
+FROM big WHERE k < 80000 GROUP BY 1, 2;
 RESET gpuagg.require;
 CREATE TEMP TABLE core AS
-SELECT md5((k % 50000)::text) AS s, k % 3 AS k3, count(*) AS c, max(v::text) AS t,
+SELECT md5((k % 20000)::text) AS s, k % 3 AS k3, count(*) AS c, max(v::text) AS t,
        sum(v::numeric) AS n, min(x) AS x
-FROM big WHERE k < 200000 GROUP BY 1, 2;
+FROM big WHERE k < 80000 GROUP BY 1, 2;
 SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS differ FROM ours;
 DROP TABLE ours, core;
 
@@ -86,10 +86,10 @@ DROP TABLE ours, core;
 SET gpuagg.require = 'require';
 SET work_mem = '64kB';
 CREATE TEMP TABLE ours AS
-SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big WHERE k < 200000 GROUP BY 1;
+SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big WHERE k < 80000 GROUP BY 1;
 SET gpuagg.require = 'forbid';
 CREATE TEMP TABLE plain AS
-SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big WHERE k < 200000 GROUP BY 1;
+SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big WHERE k < 80000 GROUP BY 1;
 SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE plain) d) AS differ FROM ours;
 DROP TABLE ours, plain;
 
@@ -110,7 +110,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_sum(n), gpu_min(k), gpu_max(k)
-FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big WHERE k < 200000 GROUP BY k) g;
+FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big WHERE k < 80000 GROUP BY k) g;
 DROP FUNCTION explain_number;
 DROP TABLE big;
 
