@@ -47,9 +47,9 @@ FROM unnest(ARRAY[
 CREATE TABLE clocks (ts timestamp, d date, tz timestamptz, pad text) WITH (autovacuum_enabled = off);
 ALTER TABLE clocks ALTER pad SET STORAGE PLAIN;
 INSERT INTO clocks SELECT ts, ts::date, ts::timestamptz, repeat('x', 1900)
-    FROM generate_series('2024-03-05', '2024-03-15', interval '10 minutes') ts, generate_series(1, 3);
+    FROM generate_series('2024-03-05', '2024-03-15', interval '20 minutes') ts, generate_series(1, 3);
 INSERT INTO clocks SELECT ts, ts::date, ts::timestamptz, repeat('x', 1900)
-    FROM generate_series('2024-10-30', '2024-11-08', interval '10 minutes') ts, generate_series(1, 3);
+    FROM generate_series('2024-10-30', '2024-11-08', interval '20 minutes') ts, generate_series(1, 3);
 VACUUM clocks;
 CREATE FUNCTION disagreements(column_list text[], operators text[], timezones text[]) RETURNS TABLE (zone text, query text, verdict text)
 LANGUAGE plpgsql AS $$
