@@ -1242,6 +1242,69 @@ COMMENT ON AGGREGATE gpu_argmin_n(anyelement, anycompatible, int4) IS
 'values in the n rows whose keys are smallest, in ascending order of the keys; otherwise as gpu_argmax_n';
 
 /*
+ * The most frequent values.
+ */
+CREATE FUNCTION gpuagg_value_counts_transfn(internal, anyelement) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_value_counts_transfn(internal, anyelement) IS 'transition function of gpu_value_counts';
+CREATE FUNCTION gpuagg_value_counts_transfn(internal, anyelement, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_value_counts_transfn(internal, anyelement, int4) IS 'transition function of gpu_value_counts';
+CREATE FUNCTION gpuagg_top_k_transfn(internal, anyelement, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_top_k_transfn(internal, anyelement, int4) IS 'transition function of gpu_top_k';
+CREATE FUNCTION gpuagg_entropy_transfn(internal, anyelement) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_entropy_transfn(internal, anyelement) IS
+'transition function of gpu_entropy; null values change nothing';
+CREATE FUNCTION gpuagg_value_counts_combine(internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_value_counts_combine(internal, internal) IS
+'combine function of gpu_value_counts, gpu_top_k and gpu_entropy; a null state is an empty one';
+CREATE FUNCTION gpuagg_value_counts_serialize(internal) RETURNS bytea
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_value_counts_serialize(internal) IS
+'serialization function of gpu_value_counts, gpu_top_k and gpu_entropy; null for null';
+CREATE FUNCTION gpuagg_value_counts_deserialize(bytea, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_value_counts_deserialize(bytea, internal) IS
+'deserialization function of gpu_value_counts, gpu_top_k and gpu_entropy; null for null';
+-- STABLE: values become JSON as to_jsonb makes it
+CREATE FUNCTION gpuagg_value_counts_final(internal) RETURNS jsonb
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_value_counts_final(internal) IS 'final function of gpu_value_counts; null for null';
+CREATE FUNCTION gpuagg_top_k_final(internal) RETURNS jsonb
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_top_k_final(internal) IS 'final function of gpu_top_k; null for null';
+CREATE FUNCTION gpuagg_entropy_final(internal) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_entropy_final(internal) IS 'final function of gpu_entropy; null for null';
+CREATE AGGREGATE gpu_value_counts(x anyelement) (
+    SFUNC = gpuagg_value_counts_transfn, STYPE = internal, FINALFUNC = gpuagg_value_counts_final, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_value_counts(anyelement) IS
+'the distinct values and how often each occurs, as a JSON array of objects {"value": ..., "count": ...}: the most frequent first, equally frequent ones in ascending order; NULL is a value like others, and comes last among equally frequent ones; NULL without rows';
+CREATE AGGREGATE gpu_value_counts(x anyelement, k int4) (
+    SFUNC = gpuagg_value_counts_transfn, STYPE = internal, FINALFUNC = gpuagg_value_counts_final, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_value_counts(anyelement, int4) IS
+'the same of the k most frequent values; k is at least 1, and the same in all rows of a group';
+CREATE AGGREGATE gpu_top_k(x anyelement, k int4) (
+    SFUNC = gpuagg_top_k_transfn, STYPE = internal, FINALFUNC = gpuagg_top_k_final, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_top_k(anyelement, int4) IS
+'approximately the k most frequent values in bounded memory, as a JSON array of objects {"value": ..., "count": ..., "error": ...}: a value occurs between count - error and count times; k is between 1 and 1000, and the same in all rows of a group; otherwise as gpu_value_counts';
+CREATE AGGREGATE gpu_entropy(x anyelement) (
+    SFUNC = gpuagg_entropy_transfn, STYPE = internal, FINALFUNC = gpuagg_entropy_final, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_entropy(anyelement) IS
+'Shannon entropy of the distribution of the distinct values, in bits; NULLs are skipped, NULL without input';
+CREATE FUNCTION gpu_value_counts_rows(counts jsonb, OUT value text, OUT count int8, OUT error int8, OUT bar text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100;
+COMMENT ON FUNCTION gpu_value_counts_rows(jsonb) IS
+'the values that gpu_value_counts or gpu_top_k returned, a row for each: the value as text, its count, its error (null in the result of gpu_value_counts) and a bar; no rows for null';
+
+/*
  * Aggregates over order. They take rows in the order in which they arrive: call them with ORDER BY.
  */
 CREATE FUNCTION gpuagg_maxsub_int8_transfn(internal, int8) RETURNS internal
@@ -1413,6 +1476,18 @@ CREATE AGGREGATE gpu_median(x interval) (
     COMBINEFUNC = gpuagg_median_combine, SERIALFUNC = gpuagg_median_serialize, DESERIALFUNC = gpuagg_median_deserialize, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpu_median(interval) IS
 'median of the non-null values, the mean of the two in the middle where their number is even; null without one; the answer of percentile_cont(0.5)';
+CREATE FUNCTION gpuagg_median_deviation_transfn(internal, float8) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_median_deviation_transfn(internal, float8) IS 'transition function of gpu_mad; null values change nothing';
+CREATE FUNCTION gpuagg_median_deviation_final(internal) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_median_deviation_final(internal) IS 'final function of gpu_mad; null for null';
+CREATE AGGREGATE gpu_mad(x float8) (
+    SFUNC = gpuagg_median_deviation_transfn, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_median_deviation_final,
+    COMBINEFUNC = gpuagg_median_combine, SERIALFUNC = gpuagg_median_serialize, DESERIALFUNC = gpuagg_median_deserialize,
+    PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_mad(float8) IS
+'median absolute deviation: the median of the distances between the non-null values and their median, with medians as of gpu_median; null without one';
 
 /*
  * Skewness and kurtosis.
@@ -1551,7 +1626,7 @@ COMMENT ON FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) IS 'combine
 CREATE AGGREGATE gpuagg_merge(gpuagg_row) (
     SFUNC = gpuagg_merge_accum, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_row) IS
-'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n; null without one';
+'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n, gpu_argmin_n, gpu_value_counts, gpu_top_k and gpu_entropy; null without one';
 CREATE AGGREGATE gpuagg_merge(gpuagg_state) (
     SFUNC = gpuagg_merge_combine, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_state) IS
@@ -1712,6 +1787,26 @@ CREATE AGGREGATE gpuagg_min_n_transfn_state(anyelement, int4) (
     SERIALFUNC = gpuagg_top_n_serialize, DESERIALFUNC = gpuagg_top_n_deserialize, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_min_n_transfn_state(anyelement, int4) IS
 'transition value of gpu_min_n(anyelement, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_entropy_transfn_state(anyelement) (
+    SFUNC = gpuagg_entropy_transfn, STYPE = internal, FINALFUNC = gpuagg_value_counts_serialize, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_entropy_transfn_state(anyelement) IS
+'transition value of gpu_entropy(anyelement) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_top_k_transfn_state(anyelement, int4) (
+    SFUNC = gpuagg_top_k_transfn, STYPE = internal, FINALFUNC = gpuagg_value_counts_serialize, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_top_k_transfn_state(anyelement, int4) IS
+'transition value of gpu_top_k(anyelement, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_value_counts_transfn_state(anyelement) (
+    SFUNC = gpuagg_value_counts_transfn, STYPE = internal, FINALFUNC = gpuagg_value_counts_serialize, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_value_counts_transfn_state(anyelement) IS
+'transition value of gpu_value_counts(anyelement) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_value_counts_transfn_state(anyelement, int4) (
+    SFUNC = gpuagg_value_counts_transfn, STYPE = internal, FINALFUNC = gpuagg_value_counts_serialize, COMBINEFUNC = gpuagg_value_counts_combine,
+    SERIALFUNC = gpuagg_value_counts_serialize, DESERIALFUNC = gpuagg_value_counts_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_value_counts_transfn_state(anyelement, int4) IS
+'transition value of gpu_value_counts(anyelement, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
 CREATE AGGREGATE gpuagg_moments_accum_state(float8) (
     SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_moments_accum_state(float8) IS

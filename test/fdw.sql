@@ -22,6 +22,8 @@ FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 			WHEN p.proname = 'gpu_approx_percentile' THEN '(f8, ''{0.1,0.5}''::float8[])'
 			WHEN p.proname ~ '^gpu_arg.*_n$' THEN '(txt, n, 3)'
 			WHEN p.proname ~ '_n$' THEN '(f8, 3)'
+			WHEN p.proname = 'gpu_top_k' OR p.proname = 'gpu_value_counts' AND pronargs = 2 THEN '(k, 3)'
+			WHEN p.proname IN ('gpu_value_counts', 'gpu_entropy') THEN '(txt)'
 			WHEN p.proname ~ 'arg|first|last' AND p.proname !~ 'longest' THEN '(txt, n)'
 			WHEN p.proname = 'gpu_product' THEN format('(1 + %s %% 2)', n1.name)
 			WHEN p.proname ~ 'run|subarray' THEN format('(%s ORDER BY n)', coalesce(n1.name, 'i4'))
@@ -47,7 +49,7 @@ UPDATE calls SET call = replace(call, 'f8 % 2', 'f8::numeric % 2') WHERE call ~ 
 CREATE TEMP TABLE pairs AS
 SELECT same(format('%s by %s', call, coalesce(nullif(keys, ''), 'nothing')), query,
 		CASE WHEN keys = 'region' THEN CASE WHEN call ~ 'ORDER BY' THEN 'whole|rows' ELSE 'whole' END
-			WHEN NOT merged OR call ~ 'median' THEN 'rows'
+			WHEN NOT merged OR call ~ 'median|mad' THEN 'rows'
 			WHEN keys = '' AND call ~ 'min|max|bool|every' OR call ~ 'approx_percentile' THEN 'rows|partial'
 			ELSE 'partial' END,
 		replace(query, call, coalesce(core, call))) AS line

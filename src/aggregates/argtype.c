@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "utils/builtins.h"
+#include "utils/datum.h"
 
 #include "aggregates/argtype.h"
 
@@ -46,4 +47,55 @@ argtype_hashable(Oid typid)
 				 errmsg("could not identify an extended hash function for type %s",
 						format_type_be(typid))));
 	return type;
+}
+
+Datum
+argtype_plain(const TypeCacheEntry *type, Datum value)
+{
+	return type->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
+}
+
+Datum
+argtype_copy(const TypeCacheEntry *type, Datum value, MemoryContext cxt)
+{
+	MemoryContext old;
+	Datum copy;
+
+	if (type->typbyval)
+		return value;
+	value = argtype_plain(type, value);
+	old = MemoryContextSwitchTo(cxt);
+	copy = datumCopy(value, type->typbyval, type->typlen);
+	MemoryContextSwitchTo(old);
+	return copy;
+}
+
+int
+argtype_compare_bytes(const TypeCacheEntry *type, Datum a, Datum b)
+{
+	Size alen = type->typlen;
+	Size blen = type->typlen;
+	const char *x, *y;
+	int c;
+
+	if (type->typbyval)
+		return ((int64) a > (int64) b) - ((int64) a < (int64) b);
+	x = DatumGetPointer(a);
+	y = DatumGetPointer(b);
+	if (type->typlen == -1)
+	{
+		a = argtype_plain(type, a);
+		b = argtype_plain(type, b);
+		x = VARDATA_ANY(DatumGetPointer(a));
+		y = VARDATA_ANY(DatumGetPointer(b));
+		alen = VARSIZE_ANY_EXHDR(DatumGetPointer(a));
+		blen = VARSIZE_ANY_EXHDR(DatumGetPointer(b));
+	}
+	else if (type->typlen == -2)
+	{
+		alen = strlen(x);
+		blen = strlen(y);
+	}
+	c = memcmp(x, y, Min(alen, blen));
+	return c != 0 ? c : (alen > blen) - (alen < blen);
 }

@@ -36,6 +36,12 @@ extern void histogram_check_uniform(const char *function, double lo, double hi, 
 extern void histogram_check_log(const char *function, double lo, double hi, int n);
 extern const double *histogram_check_thresholds(const char *function, ArrayType *array, int *n);
 
+/*
+ * Returns a bar of `share` (0 to 1) of 40 characters, in eighths of a block. Where the encoding has
+ * no block characters, it consists of number signs. A share above 0 always has a bar.
+ */
+extern text *histogram_bar(double share);
+
 /* Returns whether a grid of bins is not too large. */
 extern bool histogram_grid_fits(int nx, int ny);
 

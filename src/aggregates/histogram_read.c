@@ -233,12 +233,8 @@ histogram_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double
 
 #define BAR_CHARS 40
 
-/*
- * Makes a bar of `share` (0 to 1) of BAR_CHARS characters, in eighths of a block. Where the
- * encoding has no block characters, uses number signs. A share above 0 always has a bar.
- */
-static text *
-make_bar(double share)
+text *
+histogram_bar(double share)
 {
 	StringInfoData buf;
 	text *bar;
@@ -289,7 +285,7 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		row[2] = Float8GetDatum(upper);
 		row[3] = c->values[i];
 		/* infinity divided by infinity is a full bar */
-		row[4] = PointerGetDatum(make_bar(length == longest && longest > 0 ? 1.0 :
+		row[4] = PointerGetDatum(histogram_bar(length == longest && longest > 0 ? 1.0 :
 											  length > 0                   ? length / longest :
 																			 0.0));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, rownulls);

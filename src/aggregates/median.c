@@ -1,16 +1,22 @@
 /*
  * median.c
- *	  gpu_median as an ordinary aggregate, of double precision and interval.
+ *	  gpu_median as an ordinary aggregate, of double precision and interval, and gpu_mad.
  *
  * The state is an array of all values in the aggregate's context. The final function selects the
  * middle of a copy. In the custom scan, composite/ordered_engine.c computes the median instead. The
  * result equals that of percentile_cont(0.5).
+ *
+ * gpu_mad is the median of the distances from the median. It has the same state. As it needs two
+ * selections over the same values, it has no place in that engine: it is a fallback aggregate.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -24,6 +30,8 @@ PG_FUNCTION_INFO_V1(gpuagg_median_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_median_final);
 PG_FUNCTION_INFO_V1(gpuagg_median_interval_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_median_interval_final);
+PG_FUNCTION_INFO_V1(gpuagg_median_deviation_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_median_deviation_final);
 PG_FUNCTION_INFO_V1(gpuagg_median_combine);
 PG_FUNCTION_INFO_V1(gpuagg_median_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_median_deserialize);
@@ -104,31 +112,82 @@ gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Transition function of gpu_mad. Its own name keeps it from the engines' medians. */
+Datum
+gpuagg_median_deviation_transfn(PG_FUNCTION_ARGS)
+{
+	return gpuagg_median_transfn(fcinfo);
+}
+
+/* Returns the median of n values. Their codes and spare have room for n numbers each. */
+static double
+median_of_values(const double *values, int64 n, uint64 *codes, uint64 *spare)
+{
+	int64 ranks[2] = {(n - 1) / 2, n / 2};
+	uint64 found[2];
+	double low, high;
+
+	CHECK_FOR_INTERRUPTS();
+	INTERRUPTIBLE_FOR (i, 0, n)
+		codes[i] = select_code_f64(values[i]);
+	select_ranks(codes, spare, n, ranks, 0, 2, found);
+	low = select_f64_of(found[0]);
+	high = select_f64_of(found[1]);
+	return ranks[0] == ranks[1] ? low : low + (0.5 * (high - low));
+}
+
+/* Returns a new array of numbers, one for each value. */
+static void *
+allocate_numbers(const MedianState *state)
+{
+	return palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+}
+
 /* Final function of gpu_median of double precision. NULL if no row counts. */
 Datum
 gpuagg_median_final(PG_FUNCTION_ARGS)
 {
 	MedianState *state = state_argument(fcinfo, 0);
 	uint64 *codes, *spare;
-	uint64 found[2];
-	int64 ranks[2];
-	double low, high;
+	double median;
 
 	if (state == NULL)
 		PG_RETURN_NULL();
-	CHECK_FOR_INTERRUPTS();
-	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	INTERRUPTIBLE_FOR (i, 0, state->n)
-		codes[i] = select_code_f64(((double *) state->values)[i]);
-	ranks[0] = (state->n - 1) / 2;
-	ranks[1] = state->n / 2;
-	select_ranks(codes, spare, state->n, ranks, 0, 2, found);
+	codes = allocate_numbers(state);
+	spare = allocate_numbers(state);
+	median = median_of_values((double *) state->values, state->n, codes, spare);
 	pfree(codes);
 	pfree(spare);
-	low = select_f64_of(found[0]);
-	high = select_f64_of(found[1]);
-	PG_RETURN_FLOAT8(ranks[0] == ranks[1] ? low : low + (0.5 * (high - low)));
+	PG_RETURN_FLOAT8(median);
+}
+
+/*
+ * Final function of gpu_mad. NULL if no row counts. Raises core's error if the distance of a finite
+ * value overflows.
+ */
+Datum
+gpuagg_median_deviation_final(PG_FUNCTION_ARGS)
+{
+	MedianState *state = state_argument(fcinfo, 0);
+	const double *values;
+	double *distances;
+	uint64 *codes, *spare;
+	double median;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	values = (double *) state->values;
+	codes = allocate_numbers(state);
+	spare = allocate_numbers(state);
+	distances = allocate_numbers(state);
+	median = median_of_values(values, state->n, codes, spare);
+	INTERRUPTIBLE_FOR (i, 0, state->n)
+		distances[i] = fabs(float8_mi(values[i], median));
+	median = median_of_values(distances, state->n, codes, spare);
+	pfree(codes);
+	pfree(spare);
+	pfree(distances);
+	PG_RETURN_FLOAT8(median);
 }
 
 /* Comparator of qsort_interruptible */
@@ -160,7 +219,7 @@ gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(DirectFunctionCall2(interval_pl, half, low));
 }
 
-/* Combine function of gpu_median of both types. */
+/* Combine function of gpu_median of both types and of gpu_mad. */
 Datum
 gpuagg_median_combine(PG_FUNCTION_ARGS)
 {
@@ -177,7 +236,7 @@ gpuagg_median_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * Serialization function of gpu_median of both types. Raises an error if the values do not fit
+ * Serialization function of gpu_median of both types and of gpu_mad. Raises an error if the values do not fit
  * into a bytea.
  */
 Datum
@@ -191,7 +250,7 @@ gpuagg_median_serialize(PG_FUNCTION_ARGS)
 	if (!AllocSizeIsValid(size))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("too many values for a partial state of %s", "gpu_median"),
+				 errmsg("too many values for a partial state of a median"),
 				 errhint("Set \"%s\" to 0 for this query.", "max_parallel_workers_per_gather")));
 	result = palloc(size);
 	SET_VARSIZE(result, size);
@@ -200,7 +259,7 @@ gpuagg_median_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(result);
 }
 
-/* Deserialization function of gpu_median of both types. */
+/* Deserialization function of gpu_median of both types and of gpu_mad. */
 Datum
 gpuagg_median_deserialize(PG_FUNCTION_ARGS)
 {

@@ -39,6 +39,9 @@ extern Datum gpuagg_arg_deserialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_top_n_combine(PG_FUNCTION_ARGS);
 extern Datum gpuagg_top_n_serialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_top_n_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_value_counts_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_value_counts_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(gpuagg_state_in);
 PG_FUNCTION_INFO_V1(gpuagg_state_out);
@@ -97,7 +100,10 @@ static const KindInfo kinds[PARTIAL_KINDS] = {
 	[PARTIAL_ARGMIN] = {InvalidOid, "gpuagg_argmin_combine", gpuagg_argmin_combine,
 						gpuagg_arg_serialize, gpuagg_arg_deserialize},
 	[PARTIAL_TOP_N] = {InvalidOid, "gpuagg_top_n_combine", gpuagg_top_n_combine,
-					   gpuagg_top_n_serialize, gpuagg_top_n_deserialize}};
+					   gpuagg_top_n_serialize, gpuagg_top_n_deserialize},
+	[PARTIAL_VALUE_COUNTS] = {InvalidOid, "gpuagg_value_counts_combine",
+							  gpuagg_value_counts_combine, gpuagg_value_counts_serialize,
+							  gpuagg_value_counts_deserialize}};
 
 PartialKind
 partial_kind_of(Oid core, const char *symbol)

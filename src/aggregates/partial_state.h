@@ -28,10 +28,12 @@ typedef enum PartialKind
 	PARTIAL_SKETCH = 7,
 	PARTIAL_ARGMAX = 8,
 	PARTIAL_ARGMIN = 9,
-	PARTIAL_TOP_N = 10
+	PARTIAL_TOP_N = 10,
+	PARTIAL_VALUE_COUNTS = 11,
+	PARTIAL_SUMMARY = 12
 } PartialKind;
 
-#define PARTIAL_KINDS 11
+#define PARTIAL_KINDS 13
 
 /*
  * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of

@@ -20,7 +20,6 @@
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -143,44 +142,6 @@ state_types(FunctionCallInfo fcinfo, const TopState *state)
 	return types;
 }
 
-/* Returns a value that is neither compressed nor out of line. */
-static Datum
-plain_value(const TypeCacheEntry *type, Datum value)
-{
-	return type->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
-}
-
-/* Compares two values by their bytes. */
-static int
-compare_bytes(const TypeCacheEntry *type, Datum a, Datum b)
-{
-	Size alen = type->typlen;
-	Size blen = type->typlen;
-	const char *x, *y;
-	int c;
-
-	if (type->typbyval)
-		return ((int64) a > (int64) b) - ((int64) a < (int64) b);
-	x = DatumGetPointer(a);
-	y = DatumGetPointer(b);
-	if (type->typlen == -1)
-	{
-		a = plain_value(type, a);
-		b = plain_value(type, b);
-		x = VARDATA_ANY(DatumGetPointer(a));
-		y = VARDATA_ANY(DatumGetPointer(b));
-		alen = VARSIZE_ANY_EXHDR(DatumGetPointer(a));
-		blen = VARSIZE_ANY_EXHDR(DatumGetPointer(b));
-	}
-	else if (type->typlen == -2)
-	{
-		alen = strlen(x);
-		blen = strlen(y);
-	}
-	c = memcmp(x, y, Min(alen, blen));
-	return c != 0 ? c : (alen > blen) - (alen < blen);
-}
-
 /* Compares two keys as a btree comparison function does. */
 static int
 compare_keys(const TopTypes *types, Oid collation, Datum a, Datum b)
@@ -213,7 +174,7 @@ compare_values(TypeCacheEntry *type, Oid collation, NullableDatum a, NullableDat
 	if (a.isnull || b.isnull)
 		return (int) a.isnull - (int) b.isnull;
 	c = DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, collation, a.value, b.value));
-	return c != 0 ? c : compare_bytes(type, a.value, b.value);
+	return c != 0 ? c : argtype_compare_bytes(type, a.value, b.value);
 }
 
 /* Returns whether the key and value belong before entry i. */
@@ -227,7 +188,7 @@ belongs_before(const TopState *state, const TopTypes *types, Oid collation, Datu
 		return (state->form & FORM_SMALLEST) ? c < 0 : c > 0;
 	if (state->form & FORM_OF_KEYS)
 		return compare_values(types->value, collation, value, state->values[i]) < 0;
-	return compare_bytes(types->key, key, state->keys[i]) < 0;
+	return argtype_compare_bytes(types->key, key, state->keys[i]) < 0;
 }
 
 /* ---- entries ------------------------------------------------------------------ */
@@ -248,22 +209,6 @@ create_state(MemoryContext cxt, int form, Oid valuetype, Oid keytype, Oid collat
 	if (form & FORM_OF_KEYS)
 		state->values = MemoryContextAlloc(cxt, state->capacity * sizeof(NullableDatum));
 	return state;
-}
-
-/* Returns a copy of the value in cxt. */
-static Datum
-copy_value(const TypeCacheEntry *type, Datum value, MemoryContext cxt)
-{
-	MemoryContext old;
-	Datum copy;
-
-	if (type->typbyval)
-		return value;
-	value = plain_value(type, value);
-	old = MemoryContextSwitchTo(cxt);
-	copy = datumCopy(value, type->typbyval, type->typlen);
-	MemoryContextSwitchTo(old);
-	return copy;
 }
 
 /* Frees the last entry of a full state, or enlarges the arrays of one that is not full. */
@@ -302,7 +247,7 @@ offer_entry(TopState *state, const TopTypes *types, Oid collation, Datum key, Nu
 	int high = state->count;
 	int after;
 
-	key = plain_value(types->key, key);
+	key = argtype_plain(types->key, key);
 	if (high > 0 && !belongs_before(state, types, collation, key, value, high - 1))
 	{
 		if (high == state->n)
@@ -320,9 +265,9 @@ offer_entry(TopState *state, const TopTypes *types, Oid collation, Datum key, Nu
 		else
 			low = middle + 1;
 	}
-	key = copy_value(types->key, key, cxt);
+	key = argtype_copy(types->key, key, cxt);
 	if (types->value && !value.isnull)
-		value.value = copy_value(types->value, value.value, cxt);
+		value.value = argtype_copy(types->value, value.value, cxt);
 	make_room(state, types);
 	after = state->count - low;
 	memmove(&state->keys[low + 1], &state->keys[low], after * sizeof(Datum));

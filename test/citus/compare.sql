@@ -81,7 +81,7 @@ CREATE TABLE result (call text, grouping_of text, wrong text, place text, gpu bo
 
 -- Returns whether rows may be gathered if the grouping is not by the distribution column: the aggregate needs all rows of a group.
 CREATE FUNCTION may_gather(call text) RETURNS bool LANGUAGE sql AS $$
-	SELECT call ~ 'ORDER BY' OR starts_with(call, 'gpu_median')
+	SELECT call ~ 'ORDER BY' OR call ~ '^gpu_(median|mad)'
 $$;
 
 CREATE VIEW report AS

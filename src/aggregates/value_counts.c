@@ -1,0 +1,591 @@
+/*
+ * value_counts.c
+ *	  gpu_value_counts, gpu_top_k and gpu_entropy: how often each value of a group occurs.
+ *
+ * gpu_value_counts(x [, k]) returns the values with their numbers of rows, the most frequent ones
+ * first, equally frequent ones in the order of the values. NULL is a value with rows like others,
+ * as in GROUP BY, and comes last among equally frequent ones. gpu_entropy(x) is the entropy of the
+ * distribution of the values that are not NULL, in bits. Both keep all values of a group, so they
+ * are exact, and do not depend on the order of rows.
+ *
+ * gpu_top_k(x, k) keeps COUNTERS_PER_VALUE values for each of k, but at least LEAST_COUNTERS: the algorithm space saving (Metwally,
+ * Agrawal, El Abbadi 2005). A value that is not there takes the place of one with the fewest rows,
+ * and its count begins with theirs, which is its error. Here places are freed many at a time: the
+ * table has room for twice as many values, and when it is full, the more frequent half stays.
+ * `floor` is the largest count among those that went: no value that is not in the table has more
+ * rows. A new value's count begins with it. For every value in the table, the number of its rows is
+ * at most its count, and at least count - error. With m counters and n rows, floor <= n / m, since
+ * the counts above the floor sum up to at most n - m * floor, and m + 1 of them are at least as
+ * large as the next floor. The same holds for combined states (Agarwal et al., Mergeable Summaries,
+ * 2012): a value that is missing in one of them may have as many rows there as its floor says. The
+ * numbers of rows that are NULL are exact.
+ *
+ * Long values also free places: a state's values take MOST_BYTES at most, unless there is only one.
+ * Then floor may exceed n / m, but errors are right.
+ *
+ * The engines have no monoid for it: these are fallback aggregates.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type_d.h"
+#include "common/int.h"
+#include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+
+#include "aggregates/aggcall.h"
+#include "aggregates/aggmap_internal.h"
+#include "aggregates/portable.h"
+#include "aggregates/value_table.h"
+#include "common/interruptible.h"
+
+#define MAX_K 1000 /* of gpu_top_k */
+#define COUNTERS_PER_VALUE 10
+#define LEAST_COUNTERS 256
+#define MOST_BYTES ((Size) 16 * 1024 * 1024)
+
+/* The aggregate. States have these numbers. */
+typedef enum CountsForm
+{
+	FORM_VALUE_COUNTS,
+	FORM_TOP_K,
+	FORM_ENTROPY
+} CountsForm;
+
+static const char *const form_names[] = {"gpu_value_counts", "gpu_top_k", "gpu_entropy"};
+
+/* The transition state. */
+typedef struct ValueCounts
+{
+	CountsForm form;
+	int k;      /* 0: all values */
+	int64 rows; /* whose values are not NULL */
+	int64 nulls;
+	int64 floor; /* no value that is not in the table has more rows */
+	ValueTable *table;
+} ValueCounts;
+
+PG_FUNCTION_INFO_V1(gpuagg_value_counts_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_top_k_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_entropy_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_value_counts_combine);
+PG_FUNCTION_INFO_V1(gpuagg_value_counts_serialize);
+PG_FUNCTION_INFO_V1(gpuagg_value_counts_deserialize);
+PG_FUNCTION_INFO_V1(gpuagg_value_counts_final);
+PG_FUNCTION_INFO_V1(gpuagg_top_k_final);
+PG_FUNCTION_INFO_V1(gpuagg_entropy_final);
+
+/* Returns an empty state in cxt. */
+static ValueCounts *
+create_state(MemoryContext cxt, CountsForm form, Oid type, Oid collation, int k)
+{
+	ValueCounts *state = MemoryContextAllocZero(cxt, sizeof(ValueCounts));
+
+	state->form = form;
+	state->k = k;
+	state->table = value_table_create(cxt, type, collation, form == FORM_TOP_K);
+	return state;
+}
+
+/* Adds a number of rows to *count. Raises an error if it overflows, as forged states may. */
+static void
+add_rows(int64 *count, int64 rows)
+{
+	if (pg_add_s64_overflow(*count, rows, count))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
+}
+
+/* ---- space saving ---------------------------------------------------------------- */
+
+/* Returns the number of values that gpu_top_k keeps when it frees places. */
+static int64
+counters_of(int k)
+{
+	return Max(k * COUNTERS_PER_VALUE, LEAST_COUNTERS);
+}
+
+/* Comparator of qsort_arg: numbers of entries, those with more rows first, then the older ones. */
+static int
+compare_numbers(const void *a, const void *b, void *arg)
+{
+	const ValueEntry *entries = arg;
+	int64 x = *(const int64 *) a;
+	int64 y = *(const int64 *) b;
+
+	if (entries[x].count != entries[y].count)
+		return entries[x].count > entries[y].count ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Removes the values with the fewest rows if there are too many, or they take too many bytes. */
+static void
+free_places(ValueCounts *state)
+{
+	ValueTable *table = state->table;
+	int64 counters = counters_of(state->k);
+	Size bytes = 0;
+	int64 *numbers;
+	int64 n;
+
+	if (table->n < 2 * counters && (table->bytes <= MOST_BYTES || table->n == 1))
+		return;
+	numbers = palloc(table->n * sizeof(int64));
+	for (int64 i = 0; i < table->n; i++)
+		numbers[i] = i;
+	qsort_arg(numbers, table->n, sizeof(int64), compare_numbers, table->entries);
+	for (n = 0; n < Min(table->n, counters); n++)
+	{
+		if (!table->type->typbyval)
+			bytes += datumGetSize(table->entries[numbers[n]].value, false, table->type->typlen);
+		if (n > 0 && bytes > MOST_BYTES / 2)
+			break;
+	}
+	if (n < table->n)
+		state->floor = Max(state->floor, table->entries[numbers[n]].count);
+	value_table_keep(table, numbers, n);
+	pfree(numbers);
+}
+
+/* ---- transition functions ------------------------------------------------------------ */
+
+/* Raises an error: rows of one group have different k. */
+static void
+report_changed_k(CountsForm form)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("k of %s must be the same in all rows of a group", form_names[form])));
+}
+
+/*
+ * Returns argument 2 as the number of values to return, 0 if there is no such argument. Raises an
+ * error if it is NULL or out of range.
+ */
+static int
+k_argument(FunctionCallInfo fcinfo, CountsForm form)
+{
+	int most = form == FORM_TOP_K ? MAX_K : PG_INT32_MAX;
+
+	if (PG_NARGS() < 3)
+		return 0;
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("k of %s must not be null", form_names[form]),
+				 errhint("Pass the number of values to return, 1 or more.")));
+	if (PG_GETARG_INT32(2) < 1 || PG_GETARG_INT32(2) > most)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k of %s must be between 1 and %d", form_names[form], most),
+				 errdetail("It is %d.", PG_GETARG_INT32(2)),
+				 form == FORM_TOP_K ? errhint("\"%s\" has no such limit.", "gpu_value_counts") :
+									  errhint("Without k, all values are returned.")));
+	return PG_GETARG_INT32(2);
+}
+
+/* Transition function of the aggregates: (state, x) or (state, x, k). */
+static Datum
+count_value(FunctionCallInfo fcinfo, CountsForm form)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	int k = k_argument(fcinfo, form);
+	ValueCounts *state;
+	int64 number;
+	bool found;
+
+	if (PG_ARGISNULL(1) && form == FORM_ENTROPY)
+		RETURN_STATE_UNCHANGED();
+	if (PG_ARGISNULL(0))
+		state = create_state(cxt, form, get_fn_expr_argtype(fcinfo->flinfo, 1), PG_GET_COLLATION(),
+							 k);
+	else
+		state = (ValueCounts *) PG_GETARG_POINTER(0);
+	if (state->k != k)
+		report_changed_k(form);
+	if (PG_ARGISNULL(1))
+	{
+		state->nulls++;
+		PG_RETURN_POINTER(state);
+	}
+	number = value_table_enter(state->table, PG_GETARG_DATUM(1), &found);
+	state->rows++;
+	state->table->entries[number].count++;
+	if (form == FORM_TOP_K && !found)
+	{
+		state->table->entries[number].count += state->floor;
+		state->table->errors[number] = state->floor;
+		free_places(state);
+	}
+	PG_RETURN_POINTER(state);
+}
+
+/* Transition function of gpu_value_counts. */
+Datum
+gpuagg_value_counts_transfn(PG_FUNCTION_ARGS)
+{
+	return count_value(fcinfo, FORM_VALUE_COUNTS);
+}
+
+/* Transition function of gpu_top_k. */
+Datum
+gpuagg_top_k_transfn(PG_FUNCTION_ARGS)
+{
+	return count_value(fcinfo, FORM_TOP_K);
+}
+
+/* Transition function of gpu_entropy. Skips NULLs. */
+Datum
+gpuagg_entropy_transfn(PG_FUNCTION_ARGS)
+{
+	return count_value(fcinfo, FORM_ENTROPY);
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+/* Adds the values of *from to *to. In gpu_top_k's, a value that is missing may have floor rows. */
+static void
+merge_values(ValueCounts *to, const ValueCounts *from)
+{
+	ValueTable *table = to->table;
+	int64 before = to->floor;
+
+	add_rows(&to->rows, from->rows);
+	add_rows(&to->nulls, from->nulls);
+	add_rows(&to->floor, from->floor);
+	for (int64 i = 0; i < table->n && from->floor > 0; i++)
+	{
+		add_rows(&table->entries[i].count, from->floor);
+		add_rows(&table->errors[i], from->floor);
+	}
+	value_table_reserve(table, from->table->n);
+	INTERRUPTIBLE_FOR (i, 0, from->table->n)
+	{
+		const ValueEntry *entry = &from->table->entries[i];
+		bool found;
+		int64 number = value_table_enter(table, entry->value, &found);
+		/* the floor has been added to values that were there */
+		int64 floor = found ? -from->floor : before;
+
+		add_rows(&table->entries[number].count, entry->count + floor);
+		if (table->errors)
+			add_rows(&table->errors[number], from->table->errors[i] + floor);
+	}
+	if (to->form == FORM_TOP_K)
+		free_places(to);
+}
+
+/* Combine function of all aggregates of this file. */
+Datum
+gpuagg_value_counts_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	ValueCounts *from;
+	ValueCounts *into = PG_ARGISNULL(0) ? NULL : (ValueCounts *) PG_GETARG_POINTER(0);
+	Oid collation;
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	from = (ValueCounts *) PG_GETARG_POINTER(1);
+	/*
+	 * the query's collation, if it has one; like postgres_fdw, we assume that the other server's
+	 * column has it, too
+	 */
+	collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() : from->table->collation;
+	if (into == NULL)
+		into = create_state(cxt, from->form, from->table->type->type_id, collation, from->k);
+	else if (into->form != from->form)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partial states of different aggregates cannot be combined")));
+	else if (into->table->type != from->table->type || into->table->collation != collation)
+		portable_invalid("type");
+	else if (into->k != from->k)
+		report_changed_k(into->form);
+	merge_values(into, from);
+	PG_RETURN_POINTER(into);
+}
+
+/* Returns a context for conversions of single values, which the caller resets before each of them. */
+static MemoryContext
+conversion_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of a state",
+								 ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * Serialization function of all aggregates of this file. States may come from another process or
+ * another server (partial_state.c), so gpuagg_value_counts_deserialize() checks everything.
+ */
+Datum
+gpuagg_value_counts_serialize(PG_FUNCTION_ARGS)
+{
+	const ValueCounts *state = (ValueCounts *) PG_GETARG_POINTER(0);
+	const ValueTable *table = state->table;
+	MemoryContext conversions = conversion_context();
+	MemoryContext old;
+	StringInfoData buf;
+
+	aggregate_context(fcinfo);
+	pq_begintypsend(&buf);
+	pq_sendbyte(&buf, state->form);
+	portable_put_type(&buf, table->type->type_id);
+	portable_put_collation(&buf, table->collation);
+	pq_sendint32(&buf, state->k);
+	pq_sendint64(&buf, state->nulls);
+	pq_sendint64(&buf, state->floor);
+	pq_sendint32(&buf, table->n);
+	old = MemoryContextSwitchTo(conversions);
+	for (int64 i = 0; i < table->n; i++)
+	{
+		MemoryContextReset(conversions);
+		portable_put_value(&buf, table->type->type_id, table->entries[i].value, false);
+		pq_sendint64(&buf, table->entries[i].count);
+		if (table->errors)
+			pq_sendint64(&buf, table->errors[i]);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(conversions);
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+/* Reads a number of rows. Raises an error if it is less than `least`, or so large that sums overflow. */
+static int64
+get_rows(StringInfo buf, int64 least)
+{
+	int64 rows = pq_getmsgint64(buf);
+
+	if (rows < least || rows >= INT64CONST(1) << 56)
+		portable_invalid("count");
+	return rows;
+}
+
+/* Reads all of a serialized state before the values. */
+static ValueCounts *
+get_head(StringInfo buf)
+{
+	int form = pq_getmsgbyte(buf);
+	Oid type;
+	Oid collation;
+	int k;
+	ValueCounts *state;
+
+	if (form < 0 || form >= lengthof(form_names))
+		portable_invalid("kind");
+	type = portable_get_type(buf);
+	collation = portable_get_collation(buf);
+	k = (int) pq_getmsgint(buf, 4);
+	if (form == FORM_TOP_K ? k < 1 || k > MAX_K : form == FORM_ENTROPY ? k != 0 : k < 0)
+		portable_invalid("number of values");
+	state = create_state(CurrentMemoryContext, form, type, collation, k);
+	state->nulls = get_rows(buf, 0);
+	state->floor = get_rows(buf, 0);
+	if ((form == FORM_ENTROPY && state->nulls > 0) || (form != FORM_TOP_K && state->floor > 0))
+		portable_invalid("count");
+	return state;
+}
+
+/*
+ * Reads a value with its count, and its error if it has one, and adds them to the state. nulls: as
+ * for portable_get_value(). Equal values are added up, because other servers may distinguish them.
+ */
+static void
+get_entry(StringInfo buf, ValueCounts *state, PortableNulls nulls)
+{
+	ValueTable *table = state->table;
+	bool isnull, found;
+	Datum value = portable_get_value(buf, table->type->type_id, nulls, &isnull);
+	int64 count = get_rows(buf, 1);
+	int64 error = table->errors ? get_rows(buf, 0) : 0;
+	int64 number;
+
+	if (isnull)
+		portable_invalid("value");
+	if (error >= count || error > state->floor || count < state->floor)
+		portable_invalid("count");
+	number = value_table_enter(table, value, &found);
+	add_rows(&table->entries[number].count, count);
+	if (table->errors)
+		add_rows(&table->errors[number], error);
+	add_rows(&state->rows, count);
+}
+
+/*
+ * Deserialization function of all aggregates of this file. The second argument is not 0 if the
+ * bytes are user input (partial_state.c); then NULLs are checked as well.
+ */
+Datum
+gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS)
+{
+	PortableNulls nulls =
+		PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
+	StringInfoData buf;
+	ValueCounts *state;
+	MemoryContext conversions, old;
+	int n;
+
+	aggregate_context(fcinfo);
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
+	state = get_head(&buf);
+	/* a value has at least one byte and its count */
+	n = portable_get_count(
+		&buf, 1 + 8, state->form == FORM_TOP_K ? 2 * counters_of(state->k) : PG_INT32_MAX,
+		"number of values");
+	if (n == 0 && state->nulls == 0)
+		portable_invalid("number of values");
+	value_table_reserve(state->table, n);
+	conversions = conversion_context();
+	old = MemoryContextSwitchTo(conversions);
+	for (int i = 0; i < n; i++)
+	{
+		MemoryContextReset(conversions);
+		get_entry(&buf, state, nulls);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(conversions);
+	pq_getmsgend(&buf);
+	PG_RETURN_POINTER(state);
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/* Appends a value with its count as a JSON object to a list. error < 0: there is none. */
+static void
+append_object(StringInfo list, const char *value, int64 count, int64 error)
+{
+	appendStringInfo(list, "%s{\"value\": %s, \"count\": " INT64_FORMAT, list->len > 1 ? ", " : "",
+					 value, count);
+	if (error >= 0)
+		appendStringInfo(list, ", \"error\": " INT64_FORMAT, error);
+	appendStringInfoChar(list, '}');
+}
+
+/* Appends the values with the largest counts as JSON objects to the list. */
+static void
+append_values(StringInfo list, const ValueCounts *state)
+{
+	const ValueTable *table = state->table;
+	int64 most = state->k > 0 ? state->k : PG_INT64_MAX;
+	Oid type = table->type->type_id;
+	MemoryContext conversions = conversion_context();
+	int64 nulls = state->nulls;
+	FmgrInfo to_json;
+	ValueEntry **largest = value_table_largest(table, most, &most);
+	int64 left = state->k > 0 ? state->k : PG_INT64_MAX;
+	MemoryContext old;
+
+	aggmap_init_function(&to_json, F_TO_JSONB, JSONBOID, 1, &type, InvalidOid);
+	old = MemoryContextSwitchTo(conversions);
+	for (int64 i = 0; i < most && left > 0; i++, left--)
+	{
+		const ValueEntry *entry = largest[i];
+		Jsonb *json;
+
+		CHECK_FOR_INTERRUPTS();
+		if (nulls > entry->count - (table->errors ? table->errors[entry - table->entries] : 0))
+		{
+			append_object(list, "null", nulls, table->errors ? 0 : -1);
+			nulls = 0;
+			if (--left == 0)
+				break;
+		}
+		MemoryContextReset(conversions);
+		json = DatumGetJsonbP(FunctionCall1(&to_json, entry->value));
+		append_object(list, JsonbToCString(NULL, &json->root, VARSIZE(json)), entry->count,
+					  table->errors ? table->errors[entry - table->entries] : -1);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(conversions);
+	if (nulls > 0 && left > 0)
+		append_object(list, "null", nulls, table->errors ? 0 : -1);
+}
+
+/*
+ * Returns the state in argument 0, or NULL. Raises an error if it is of another aggregate, as
+ * gpuagg_finish() may pass.
+ */
+static ValueCounts *
+state_argument(FunctionCallInfo fcinfo, CountsForm form)
+{
+	ValueCounts *state = PG_ARGISNULL(0) ? NULL : (ValueCounts *) PG_GETARG_POINTER(0);
+
+	if (state && state->form != form)
+		portable_invalid("kind");
+	return state;
+}
+
+/* Final function of gpu_value_counts and gpu_top_k. NULL without rows. */
+static Datum
+counts_as_json(FunctionCallInfo fcinfo, CountsForm form)
+{
+	ValueCounts *state = state_argument(fcinfo, form);
+	StringInfoData list;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	initStringInfo(&list);
+	appendStringInfoChar(&list, '[');
+	append_values(&list, state);
+	appendStringInfoChar(&list, ']');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(list.data));
+}
+
+/* Final function of gpu_value_counts. */
+Datum
+gpuagg_value_counts_final(PG_FUNCTION_ARGS)
+{
+	return counts_as_json(fcinfo, FORM_VALUE_COUNTS);
+}
+
+/* Final function of gpu_top_k. */
+Datum
+gpuagg_top_k_final(PG_FUNCTION_ARGS)
+{
+	return counts_as_json(fcinfo, FORM_TOP_K);
+}
+
+/* Comparator of qsort_interruptible */
+static int
+compare_counts(const void *a, const void *b, void *arg)
+{
+	int64 x = *(const int64 *) a;
+	int64 y = *(const int64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Final function of gpu_entropy. NULL if no row counts. Terms are added up in the order of counts,
+ * so that the sum does not depend on the order of rows.
+ */
+Datum
+gpuagg_entropy_final(PG_FUNCTION_ARGS)
+{
+	ValueCounts *state = state_argument(fcinfo, FORM_ENTROPY);
+	int64 *counts;
+	int64 n;
+	double sum = 0;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	n = state->table->n;
+	counts = palloc_extended((n + 1) * sizeof(int64), MCXT_ALLOC_HUGE);
+	INTERRUPTIBLE_FOR (i, 0, n)
+		counts[i] = state->table->entries[i].count;
+	qsort_interruptible(counts, n, sizeof(int64), compare_counts, NULL);
+	INTERRUPTIBLE_FOR (i, 0, n)
+	{
+		double share = (double) counts[i] / (double) state->rows;
+
+		sum += share * log2(1 / share);
+	}
+	PG_RETURN_FLOAT8(sum);
+}
