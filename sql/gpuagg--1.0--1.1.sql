@@ -739,6 +739,41 @@ COMMENT ON FUNCTION gpu_value_counts_rows(jsonb) IS
 'the values that gpu_value_counts or gpu_top_k returned, a row for each: the value as text, its count, its error (null in the result of gpu_value_counts) and a bar; no rows for null';
 
 /*
+ * What one wants to know first of a column of numbers.
+ */
+CREATE TYPE gpuagg_summary AS (
+	count int8, nulls int8, distinct_values int8, min float8, max float8, mean float8, deviation float8, skewness float8,
+	kurtosis float8, q1 float8, median float8, q3 float8, histogram text);
+COMMENT ON TYPE gpuagg_summary IS
+'result of gpu_summary: numbers of values and of nulls, approximate number of distinct values, least and greatest value, mean, standard deviation, skewness and kurtosis of the sample, approximate quartiles, and a histogram of ten bars between the least and the greatest finite value';
+CREATE FUNCTION gpuagg_summary_transfn(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_summary_transfn(internal, float8) IS 'transition function of gpu_summary';
+CREATE FUNCTION gpuagg_summary_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_summary_combine(internal, internal) IS 'combine function of gpu_summary; a null state is an empty one';
+CREATE FUNCTION gpuagg_summary_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_summary_serialize(internal) IS 'serialization function of gpu_summary; null for null';
+CREATE FUNCTION gpuagg_summary_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_summary_deserialize(bytea, internal) IS 'deserialization function of gpu_summary; null for null';
+CREATE FUNCTION gpuagg_summary_final(internal) RETURNS gpuagg_summary
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_summary_final(internal) IS 'final function of gpu_summary; numbers of rows are 0 for null';
+CREATE AGGREGATE gpu_summary(x float8) (
+	SFUNC = gpuagg_summary_transfn, STYPE = internal, FINALFUNC = gpuagg_summary_final, COMBINEFUNC = gpuagg_summary_combine,
+	SERIALFUNC = gpuagg_summary_serialize, DESERIALFUNC = gpuagg_summary_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_summary(float8) IS
+'numbers of values, nulls and distinct values, extremes, mean, deviation, skewness, kurtosis, quartiles and a drawn histogram of a column of numbers, in one pass and bounded memory: a row of type gpuagg_summary, also without input; NaN is the greatest value';
+CREATE FUNCTION gpuagg_describe(relation regclass, OUT name text, OUT type text, OUT count int8, OUT nulls int8, OUT distinct_values int8,
+	OUT min text, OUT max text, OUT mean text, OUT deviation text, OUT q1 text, OUT median text, OUT q3 text, OUT most_frequent text,
+	OUT frequency int8, OUT histogram text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 20;
+COMMENT ON FUNCTION gpuagg_describe(regclass) IS
+'a row about each column of a table or view, by one query with the privileges of the user: numbers of values, of nulls and of distinct values (approximate), extremes, mean, deviation, approximate quartiles and a drawn histogram of numbers and times, and the most frequent value with the number of its rows at least; null what the type does not have, and all but name and type of columns that the user may not read';
+
+/*
  * Aggregates in parts.  An aggregate with an internal state, or with arguments of any type, becomes one whose types
  * are declared, and whose state can be sent to another server: gpuagg_finish(gpuagg_merge(gpuagg_pack(...))).
  */
@@ -794,7 +829,7 @@ COMMENT ON FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) IS
 CREATE AGGREGATE gpuagg_merge(gpuagg_row) (
 	SFUNC = gpuagg_merge_accum, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_row) IS
-'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n, gpu_argmin_n, gpu_value_counts, gpu_top_k and gpu_entropy; null without one';
+'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first, gpu_last, gpu_max_n, gpu_min_n, gpu_argmax_n, gpu_argmin_n, gpu_value_counts, gpu_top_k, gpu_entropy and gpu_summary; null without one';
 CREATE AGGREGATE gpuagg_merge(gpuagg_state) (
 	SFUNC = gpuagg_merge_combine, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_merge(gpuagg_state) IS

@@ -139,6 +139,7 @@ sketch_transfn|float8, float8
 histogram_accum|float8, float8, float8, int4
 argmax_transfn|anyelement, anycompatible
 argmax_n_transfn|anyelement, anycompatible, int4
+top_k_transfn|anyelement, int4
 interval_avg_accum|interval
 STATES
 	export PGDATABASE=postgres

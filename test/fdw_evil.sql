@@ -8,7 +8,7 @@ BEGIN
 	PERFORM setseed(0.5);
 	FOR item IN
 		SELECT call, bytes FROM unnest(ARRAY['gpu_avg(num)', 'gpu_sum(i8)', 'gpu_stddev(i4)', 'gpu_variance(num)', 'gpu_approx_percentile(f8, 0.5)',
-				'gpu_histogram(f8, 0, 1, 5)', 'gpu_argmax(txt, i4)', 'gpu_argmax_n(txt, i4, 3)', 'gpu_avg(i4 * interval ''1 s'')']) call,
+				'gpu_histogram(f8, 0, 1, 5)', 'gpu_argmax(txt, i4)', 'gpu_argmax_n(txt, i4, 3)', 'gpu_top_k(txt, 3)', 'gpu_avg(i4 * interval ''1 s'')']) call,
 			LATERAL (
 				-- bytes of one pattern with several lengths
 				SELECT decode(repeat(unit, length), 'hex') AS bytes FROM unnest(ARRAY['00', 'ff', '01', '00000001', '7fffffff', '80000000', '0000000000000001'])

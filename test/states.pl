@@ -110,6 +110,31 @@ sub top_n
 		join('', map { value($key, $depth) . ($form & 2 ? value($value, $depth) : '') } 1 .. $count);
 }
 
+# a state of gpu_value_counts, gpu_top_k or gpu_entropy
+sub value_counts
+{
+	my ($depth) = @_;
+	my $form = mostly([ 0 .. 2 ], [ 3, 255 ]);
+	my $count = pick(0, 1, 2, 2, 3, $depth == 0 ? 600 : 1);
+	my $type = $count > 3 || rand() < 0.6 ? pack('N', 23) : type();
+	my $floor = $form == 1 ? pick(0, 0, 1, 100) : mostly([0], \@ints);
+
+	return chr($form) . $type . collation() . pack('N', mostly([ $form == 2 ? 0 : pick(1, 30, 1000) ], \@ints)) .
+		($form == 2 ? mostly([ $longs[0] ], \@longs) : long()) . pack('Q>', $floor) . pack('N', mostly([$count], \@ints)) .
+		join('', map { ($count > 3 ? "\0" . length_and_bytes(pack('N', int rand 700)) : value($type, $depth)) .
+				(rand() < 0.99 ? pack('Q>', $floor + 1 + int rand 5) : long()) .
+				($form == 1 ? pack('Q>', rand() < 0.99 ? int rand($floor + 1) : pick(@ints)) : '') } 1 .. $count);
+}
+
+# a state of gpu_summary: of zeros alone, or of values whose number is mostly another one
+sub summary
+{
+	my $zeros = pick(0, 1, 5);
+	my $sketch = rand() < 0.7 ? pack('NNQ>Q>Q>Q>d>d>N', 0, 0, $zeros, 0, 0, 0, 9**9**9, -(9**9**9), 0) : sketch();
+
+	return mostly([ @longs[ 0 .. 3 ] ], \@longs) . $sketch . hll() . pack('d>', $zeros) . join('', map { pick(@doubles) } 1 .. 4);
+}
+
 sub body
 {
 	my ($kind, $depth) = @_;
@@ -120,6 +145,8 @@ sub body
 	return hll() if $kind == 6;
 	return sketch() if $kind == 7;
 	return top_n($depth) if $kind == 10;
+	return value_counts($depth) if $kind == 11;
+	return summary() if $kind == 12;
 	my ($value, $key) = (type(), rand() < 0.85 ? pack('N', 23) : type());
 	return $value . $key . collation() . pick("\1", "\1", "\0", "\7") . value($key, $depth) . value($value, $depth);
 }
@@ -127,8 +154,8 @@ sub body
 sub state
 {
 	my ($depth) = @_;
-	my $kind = pick(1 .. 10, 8, 8, 9, 10);
-	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 11, 255)) . body($kind, $depth);
+	my $kind = pick(1 .. 12, 8, 8, 9, 10, 11);
+	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 13, 255)) . body($kind, $depth);
 	return corrupt($bytes);
 }
 
@@ -148,9 +175,10 @@ sub corrupt
 sub row
 {
 	my $agg = pick('gpu_argmax(anyelement,anycompatible)', 'gpu_max_n(anyelement,integer)', 'gpu_argmin_n(anyelement,anycompatible,integer)', 'gpu_last(anyelement,anycompatible)', 'gpu_stddev(numeric)', 'gpu_sum(bigint)',
+		'gpu_value_counts(anyelement)', 'gpu_top_k(anyelement,integer)', 'gpu_entropy(anyelement)',
 		'gpu_approx_count_distinct("any")', 'gpu_histogram(double precision,double precision[])', 'gpu_approx_percentile(double precision,double precision)', 'int4pl(integer,integer)', '0', '2100');
 	my @types = map { type() } 1 .. 1 + ($agg =~ tr/,//);
-	$types[-1] = pack 'N', 23 if $agg =~ /_n\(/;
+	$types[-1] = pack 'N', 23 if $agg =~ /_n\(|top_k/;
 
 	return corrupt(length_and_bytes('public.' x ($agg =~ /^gpu/) . $agg) . collation() . pack('N', rand() < 0.95 ? scalar(@types) : pick(@ints)) .
 		join('', map { $_ . value($_, 0) } @types));

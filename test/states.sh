@@ -61,6 +61,10 @@ BEGIN
 		WHEN 7 THEN PERFORM gpuagg_finish(state, 'gpu_approx_percentile(float8, float8)', NULL::float8);
 		WHEN 10 THEN PERFORM gpuagg_finish(state, (ARRAY['gpu_max_n(anyelement, int4)', 'gpu_min_n(anyelement, int4)',
 				'gpu_argmax_n(anyelement, anycompatible, int4)', 'gpu_argmin_n(anyelement, anycompatible, int4)'])[1 + get_byte(state::text::bytea, 2)]::regprocedure, NULL::int[]);
+		WHEN 11 THEN PERFORM gpuagg_finish(state, (ARRAY['gpu_value_counts(anyelement)', 'gpu_top_k(anyelement, int4)'])[1 + get_byte(state::text::bytea, 2)]::regprocedure, NULL::jsonb)
+				WHERE get_byte(state::text::bytea, 2) < 2;
+			PERFORM gpuagg_finish(state, 'gpu_entropy(anyelement)', NULL::float8) WHERE get_byte(state::text::bytea, 2) = 2;
+		WHEN 12 THEN PERFORM gpuagg_finish(state, 'gpu_summary(float8)', NULL::gpuagg_summary);
 		ELSE
 			IF state::text ~ '^..010[89]00000000000000..7075626c69632e706f736974697665000000' THEN
 				SELECT gpuagg_finish(state, arg, NULL::positive) INTO p;

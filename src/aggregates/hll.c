@@ -20,6 +20,7 @@
 #include "aggregates/aggcall.h"
 #include "aggregates/alike.h"
 #include "aggregates/argtype.h"
+#include "aggregates/hll.h"
 #include "aggregates/hll_value.h"
 #include "aggregates/portable.h"
 #include "common/compat.h"
@@ -34,7 +35,7 @@
  * The transition state: buffered pairs, and either a table of pairs (sparse) or all registers
  * (dense).
  */
-typedef struct HllState
+struct HllState
 {
 	int npending;
 	uint32 pending[HLL_PENDING]; /* new pairs, in the form of sparse[] */
@@ -42,7 +43,7 @@ typedef struct HllState
 	int capacity;                /* size of sparse[], a power of two; a quarter stays free */
 	uint32 *sparse;              /* register << 8 | rank, hashed by register; 0: free */
 	uint8 *dense;                /* GPUAGG_HLL_REGISTERS ranks */
-} HllState;
+};
 
 PG_FUNCTION_INFO_V1(gpuagg_hll_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_hll_combine);
@@ -50,9 +51,9 @@ PG_FUNCTION_INFO_V1(gpuagg_hll_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_hll_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_hll_final);
 
-/* Returns a new, empty sketch in sparse form. */
-static HllState *
-hll_new(MemoryContext cxt)
+/* The sketch has the sparse form. */
+HllState *
+hll_create(MemoryContext cxt)
 {
 	HllState *state = MemoryContextAlloc(cxt, sizeof(HllState));
 
@@ -272,6 +273,15 @@ hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
 		FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
 }
 
+void
+hll_add_hash(HllState *state, uint64 hash)
+{
+	int reg, rank;
+
+	gpuagg_bin_hll(hash, &reg, &rank);
+	hll_add(state, reg, rank);
+}
+
 /* Transition function of gpu_approx_count_distinct. Skips NULLs. */
 Datum
 gpuagg_hll_transfn(PG_FUNCTION_ARGS)
@@ -279,9 +289,8 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 	MemoryContext cxt = aggregate_context(fcinfo);
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
 	HllState *state;
-	int reg, rank;
 
-	state = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
+	state = PG_ARGISNULL(0) ? hll_create(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	if (PG_ARGISNULL(1))
 		PG_RETURN_POINTER(state);
 
@@ -290,13 +299,12 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 		type = argtype_hashable(get_fn_expr_argtype(fcinfo->flinfo, 1));
 		fcinfo->flinfo->fn_extra = type;
 	}
-	gpuagg_bin_hll(hll_hash(type, PG_GET_COLLATION(), PG_GETARG_DATUM(1)), &reg, &rank);
-	hll_add(state, reg, rank);
+	hll_add_hash(state, hll_hash(type, PG_GET_COLLATION(), PG_GETARG_DATUM(1)));
 	PG_RETURN_POINTER(state);
 }
 
-/* Merges sketch `from` into `into`: each register gets the larger rank. */
-static void
+/* Each register gets the larger rank. */
+void
 hll_merge(HllState *into, HllState *from)
 {
 	hll_flush(into);
@@ -325,25 +333,20 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
-	into = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
+	into = PG_ARGISNULL(0) ? hll_create(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	hll_merge(into, (HllState *) PG_GETARG_POINTER(1));
 	PG_RETURN_POINTER(into);
 }
 
 /*
- * Serialization function of gpu_approx_count_distinct. Writes nsparse and that many pairs in the
- * order of registers, or -1 and all registers. Equal sketches have equal bytes.
+ * Writes nsparse and that many pairs in the order of registers, or -1 and all registers. Equal
+ * sketches have equal bytes.
  */
-Datum
-gpuagg_hll_serialize(PG_FUNCTION_ARGS)
+void
+hll_put(StringInfo buf, HllState *state)
 {
-	HllState *state = (HllState *) PG_GETARG_POINTER(0);
-	StringInfoData buf;
-
-	aggregate_context(fcinfo);
 	hll_flush(state);
-	pq_begintypsend(&buf);
-	pq_sendint32(&buf, state->nsparse);
+	pq_sendint32(buf, state->nsparse);
 	if (state->nsparse >= 0)
 	{
 		uint8 ranks[GPUAGG_HLL_REGISTERS] = {0};
@@ -358,11 +361,22 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 			memcpy(&some, ranks + i, sizeof(some));
 			for (int j = i; some != 0 && j < i + (int) sizeof(uint64); j++)
 				if (ranks[j])
-					pq_sendint32(&buf, j << 8 | ranks[j]);
+					pq_sendint32(buf, j << 8 | ranks[j]);
 		}
 	}
 	else
-		pq_sendbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+		pq_sendbytes(buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+}
+
+/* Serialization function of gpu_approx_count_distinct. */
+Datum
+gpuagg_hll_serialize(PG_FUNCTION_ARGS)
+{
+	StringInfoData buf;
+
+	aggregate_context(fcinfo);
+	pq_begintypsend(&buf);
+	hll_put(&buf, (HllState *) PG_GETARG_POINTER(0));
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
@@ -392,27 +406,19 @@ hll_state(const int32 *registers)
 	return pq_endtypsend(&buf);
 }
 
-/*
- * Deserialization function of gpu_approx_count_distinct. States may come from other servers
- * (partial_state.c), so everything that is read is checked.
- */
-Datum
-gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
+/* States may come from other servers (partial_state.c), so everything that is read is checked. */
+HllState *
+hll_get(StringInfo buf)
 {
-	HllState *state;
-	StringInfoData buf;
-	int n;
+	HllState *state = hll_create(CurrentMemoryContext);
+	int n = (int) pq_getmsgint(buf, 4);
 
-	aggregate_context(fcinfo);
-	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
-	state = hll_new(CurrentMemoryContext);
-	n = (int) pq_getmsgint(&buf, 4);
 	if (n < -1 || n > HLL_SPARSE_MAX)
 		portable_invalid("sketch");
 	hll_reserve(state, n);
 	for (int i = 0; i < n; i++)
 	{
-		uint32 entry = pq_getmsgint(&buf, 4);
+		uint32 entry = pq_getmsgint(buf, 4);
 
 		if (entry >> 8 >= GPUAGG_HLL_REGISTERS || (entry & 0xFF) == 0 ||
 			(entry & 0xFF) > GPUAGG_HLL_MAX_RANK)
@@ -422,13 +428,35 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 	if (n < 0)
 	{
 		hll_make_dense(state);
-		pq_copymsgbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+		pq_copymsgbytes(buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
 		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
 			if (state->dense[i] > GPUAGG_HLL_MAX_RANK)
 				portable_invalid("sketch");
 	}
+	return state;
+}
+
+/* Deserialization function of gpu_approx_count_distinct. */
+Datum
+gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
+{
+	HllState *state;
+	StringInfoData buf;
+
+	aggregate_context(fcinfo);
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
+	state = hll_get(&buf);
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(state);
+}
+
+int64
+hll_estimate(HllState *state)
+{
+	int counts[GPUAGG_HLL_MAX_RANK + 1];
+
+	hll_count_ranks(state, counts);
+	return (int64) rint(gpuagg_hll_estimate(counts));
 }
 
 /* Final function of gpu_approx_count_distinct. Returns 0 if there are no rows. */
@@ -436,10 +464,6 @@ Datum
 gpuagg_hll_final(PG_FUNCTION_ARGS)
 {
 	HllState *state = PG_ARGISNULL(0) ? NULL : (HllState *) PG_GETARG_POINTER(0);
-	int counts[GPUAGG_HLL_MAX_RANK + 1];
 
-	if (state == NULL)
-		PG_RETURN_INT64(0);
-	hll_count_ranks(state, counts);
-	PG_RETURN_INT64((int64) rint(gpuagg_hll_estimate(counts)));
+	PG_RETURN_INT64(state ? hll_estimate(state) : 0);
 }

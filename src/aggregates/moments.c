@@ -16,6 +16,7 @@
 #include "utils/float.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/moments.h"
 #include "aggregates/state_forms.h"
 #include "operators/monoid.h"
 
@@ -112,16 +113,27 @@ gpuagg_skewness_pop(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(state.m3 / n / (variance * sqrt(variance)));
 }
 
+bool
+moments_skewness(const gpuagg_moments *state, double *result)
+{
+	double n, variance;
+
+	if (!read_variance(state, 3, &n, &variance))
+		return false;
+	*result = state->m3 / n / (variance * sqrt(variance)) * (sqrt(n * (n - 1)) / (n - 2));
+	return true;
+}
+
 /* Final function of gpu_skewness. NULL if there are less than three values, or all are equal. */
 Datum
 gpuagg_skewness_samp(PG_FUNCTION_ARGS)
 {
 	gpuagg_moments state = moments_argument(fcinfo, 0);
-	double n, variance;
+	double result;
 
-	if (!read_variance(&state, 3, &n, &variance))
+	if (!moments_skewness(&state, &result))
 		PG_RETURN_NULL();
-	PG_RETURN_FLOAT8(state.m3 / n / (variance * sqrt(variance)) * (sqrt(n * (n - 1)) / (n - 2)));
+	PG_RETURN_FLOAT8(result);
 }
 
 /* Final function of gpu_kurtosis_pop. NULL if all values are equal. */
@@ -136,15 +148,26 @@ gpuagg_kurtosis_pop(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(state.m4 / n / (variance * variance) - 3);
 }
 
+bool
+moments_kurtosis(const gpuagg_moments *state, double *result)
+{
+	double n, variance, excess;
+
+	if (!read_variance(state, 4, &n, &variance))
+		return false;
+	excess = state->m4 / n / (variance * variance) - 3;
+	*result = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6);
+	return true;
+}
+
 /* Final function of gpu_kurtosis. NULL if there are less than four values, or all are equal. */
 Datum
 gpuagg_kurtosis_samp(PG_FUNCTION_ARGS)
 {
 	gpuagg_moments state = moments_argument(fcinfo, 0);
-	double n, variance, excess;
+	double result;
 
-	if (!read_variance(&state, 4, &n, &variance))
+	if (!moments_kurtosis(&state, &result))
 		PG_RETURN_NULL();
-	excess = state.m4 / n / (variance * variance) - 3;
-	PG_RETURN_FLOAT8((n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6));
+	PG_RETURN_FLOAT8(result);
 }

@@ -42,6 +42,9 @@ extern Datum gpuagg_top_n_deserialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_value_counts_combine(PG_FUNCTION_ARGS);
 extern Datum gpuagg_value_counts_serialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_summary_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_summary_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_summary_deserialize(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(gpuagg_state_in);
 PG_FUNCTION_INFO_V1(gpuagg_state_out);
@@ -103,7 +106,9 @@ static const KindInfo kinds[PARTIAL_KINDS] = {
 					   gpuagg_top_n_serialize, gpuagg_top_n_deserialize},
 	[PARTIAL_VALUE_COUNTS] = {InvalidOid, "gpuagg_value_counts_combine",
 							  gpuagg_value_counts_combine, gpuagg_value_counts_serialize,
-							  gpuagg_value_counts_deserialize}};
+							  gpuagg_value_counts_deserialize},
+	[PARTIAL_SUMMARY] = {InvalidOid, "gpuagg_summary_combine", gpuagg_summary_combine,
+						 gpuagg_summary_serialize, gpuagg_summary_deserialize}};
 
 PartialKind
 partial_kind_of(Oid core, const char *symbol)

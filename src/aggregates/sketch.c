@@ -41,6 +41,7 @@
 #include "aggregates/aggcall.h"
 #include "aggregates/ordered_set.h"
 #include "aggregates/portable.h"
+#include "aggregates/sketch.h"
 #include "operators/quantiles.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_sketch_transfn);
@@ -78,7 +79,7 @@ typedef struct SketchHead
 } SketchHead;
 
 /* The transition state. */
-typedef struct Sketch
+struct Sketch
 {
 	SketchHead head;
 	double *fractions; /* NaN: the fraction is NULL */
@@ -86,7 +87,7 @@ typedef struct Sketch
 	Bucket *table;  /* hash table with open addressing; at most half of it is used */
 	int table_size; /* a power of two */
 	bytea *array;   /* the argument from which fractions were read, or NULL */
-} Sketch;
+};
 
 /* ---- buckets ---------------------------------------------------------------- */
 
@@ -153,9 +154,8 @@ count_bucket(Sketch *sketch, uint64 number, int64 count)
 		rebuild_table(sketch, sketch->table_size * 2, 0);
 }
 
-/* Adds a value to the sketch. */
-static void
-add_value(Sketch *sketch, double x)
+void
+sketch_add(Sketch *sketch, double x)
 {
 	SketchHead *head = &sketch->head;
 
@@ -174,9 +174,8 @@ add_value(Sketch *sketch, double x)
 	}
 }
 
-/* Returns an empty sketch with a copy of n fractions; n = -1: the array of fractions is NULL. */
-static Sketch *
-create_sketch(MemoryContext cxt, const double *fractions, int n)
+Sketch *
+sketch_create(MemoryContext cxt, const double *fractions, int n)
 {
 	Sketch *sketch = MemoryContextAllocZero(cxt, sizeof(Sketch));
 
@@ -191,9 +190,8 @@ create_sketch(MemoryContext cxt, const double *fractions, int n)
 	return sketch;
 }
 
-/* Adds the values of *from to *to. */
-static void
-merge_sketches(Sketch *to, const Sketch *from)
+void
+sketch_merge(Sketch *to, const Sketch *from)
 {
 	if (pg_add_s64_overflow(to->head.n, from->head.n, &to->head.n))
 		ereport(ERROR,
@@ -259,10 +257,10 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 		RETURN_STATE_UNCHANGED();
 	fraction = PG_ARGISNULL(2) ? get_float8_nan() : ordered_set_check_fraction(PG_GETARG_FLOAT8(2));
 	if (sketch == NULL)
-		sketch = create_sketch(cxt, &fraction, 1);
+		sketch = sketch_create(cxt, &fraction, 1);
 	else if (!same_fractions(sketch->fractions, &fraction, 1))
 		report_changed_fraction();
-	add_value(sketch, PG_GETARG_FLOAT8(1));
+	sketch_add(sketch, PG_GETARG_FLOAT8(1));
 	PG_RETURN_POINTER(sketch);
 }
 
@@ -308,10 +306,10 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 	{
 		/* a sketch without fractions has the result NULL */
 		if (sketch == NULL)
-			sketch = create_sketch(cxt, NULL, -1);
+			sketch = sketch_create(cxt, NULL, -1);
 		else if (sketch->head.nfractions != -1)
 			report_changed_fraction();
-		add_value(sketch, PG_GETARG_FLOAT8(1));
+		sketch_add(sketch, PG_GETARG_FLOAT8(1));
 		PG_RETURN_POINTER(sketch);
 	}
 	array = (bytea *) PG_GETARG_ARRAYTYPE_P(2);
@@ -322,7 +320,7 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 		double *fractions = read_fractions((ArrayType *) array, &n);
 
 		if (sketch == NULL)
-			sketch = create_sketch(cxt, fractions, n);
+			sketch = sketch_create(cxt, fractions, n);
 		else if (sketch->head.nfractions != n || !same_fractions(sketch->fractions, fractions, n))
 			report_changed_fraction();
 		if (sketch->array == NULL)
@@ -331,7 +329,7 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 			memcpy(sketch->array, array, VARSIZE(array));
 		}
 	}
-	add_value(sketch, PG_GETARG_FLOAT8(1));
+	sketch_add(sketch, PG_GETARG_FLOAT8(1));
 	PG_RETURN_POINTER(sketch);
 }
 
@@ -348,11 +346,11 @@ gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();
 	if (a == NULL)
-		a = create_sketch(cxt, b->fractions, b->head.nfractions);
+		a = sketch_create(cxt, b->fractions, b->head.nfractions);
 	else if (a->head.nfractions != b->head.nfractions ||
 			 !same_fractions(a->fractions, b->fractions, a->head.nfractions))
 		report_changed_fraction();
-	merge_sketches(a, b);
+	sketch_merge(a, b);
 	PG_RETURN_POINTER(a);
 }
 
@@ -380,36 +378,40 @@ ordered_buckets(const Sketch *sketch)
 	return buckets;
 }
 
-/*
- * Serialization function of gpu_approx_percentile. Numbers are in network order, because states
- * are also exchanged with other servers (partial_state.c).
- */
+/* Numbers are in network order, because states are also exchanged with other servers. */
+void
+sketch_put(StringInfo buf, const Sketch *sketch)
+{
+	const SketchHead *head = &sketch->head;
+
+	pq_sendint32(buf, head->nfractions);
+	for (int i = 0; i < head->nfractions; i++)
+		pq_sendfloat8(buf, sketch->fractions[i]);
+	pq_sendint32(buf, head->level);
+	pq_sendint64(buf, head->zeros);
+	pq_sendint64(buf, head->infinite[0]);
+	pq_sendint64(buf, head->infinite[1]);
+	pq_sendint64(buf, head->nans);
+	pq_sendfloat8(buf, head->min);
+	pq_sendfloat8(buf, head->max);
+	pq_sendint32(buf, head->nbuckets);
+	for (int i = 0; i < sketch->table_size; i++)
+		if (sketch->table[i].count != 0)
+		{
+			pq_sendint64(buf, sketch->table[i].number);
+			pq_sendint64(buf, sketch->table[i].count);
+		}
+}
+
+/* Serialization function of gpu_approx_percentile. */
 Datum
 gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 {
-	Sketch *sketch = (Sketch *) PG_GETARG_POINTER(0);
-	const SketchHead *head = &sketch->head;
 	StringInfoData buf;
 
 	aggregate_context(fcinfo);
 	pq_begintypsend(&buf);
-	pq_sendint32(&buf, head->nfractions);
-	for (int i = 0; i < head->nfractions; i++)
-		pq_sendfloat8(&buf, sketch->fractions[i]);
-	pq_sendint32(&buf, head->level);
-	pq_sendint64(&buf, head->zeros);
-	pq_sendint64(&buf, head->infinite[0]);
-	pq_sendint64(&buf, head->infinite[1]);
-	pq_sendint64(&buf, head->nans);
-	pq_sendfloat8(&buf, head->min);
-	pq_sendfloat8(&buf, head->max);
-	pq_sendint32(&buf, head->nbuckets);
-	for (int i = 0; i < sketch->table_size; i++)
-		if (sketch->table[i].count != 0)
-		{
-			pq_sendint64(&buf, sketch->table[i].number);
-			pq_sendint64(&buf, sketch->table[i].count);
-		}
+	sketch_put(&buf, (Sketch *) PG_GETARG_POINTER(0));
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
@@ -443,35 +445,27 @@ get_fractions(StringInfo buf)
 		if (!isnan(fractions[i]))
 			ordered_set_check_fraction(fractions[i]);
 	}
-	return create_sketch(CurrentMemoryContext, fractions, n);
+	return sketch_create(CurrentMemoryContext, fractions, n);
 }
 
-/*
- * Deserialization function of gpu_approx_percentile. Checks everything, because states may come
- * from other servers.
- */
-Datum
-gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
+/* Checks everything, because states may come from other servers. */
+Sketch *
+sketch_get(StringInfo buf)
 {
-	StringInfoData buf;
-	SketchHead *head;
-	Sketch *sketch;
+	Sketch *sketch = get_fractions(buf);
+	SketchHead *head = &sketch->head;
 	int nbuckets;
 
-	aggregate_context(fcinfo);
-	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
-	sketch = get_fractions(&buf);
-	head = &sketch->head;
-	head->level = (int) pq_getmsgint(&buf, 4);
+	head->level = (int) pq_getmsgint(buf, 4);
 	if (head->level < 0 || head->level > QUANTILES_MAX_LEVEL)
 		portable_invalid("level");
-	head->zeros = get_values(&buf, &head->n);
-	head->infinite[0] = get_values(&buf, &head->n);
-	head->infinite[1] = get_values(&buf, &head->n);
-	head->nans = get_values(&buf, &head->n);
-	head->min = pq_getmsgfloat8(&buf);
-	head->max = pq_getmsgfloat8(&buf);
-	nbuckets = portable_get_count(&buf, sizeof(int64) * 2, QUANTILES_BUCKETS, "number of buckets");
+	head->zeros = get_values(buf, &head->n);
+	head->infinite[0] = get_values(buf, &head->n);
+	head->infinite[1] = get_values(buf, &head->n);
+	head->nans = get_values(buf, &head->n);
+	head->min = pq_getmsgfloat8(buf);
+	head->max = pq_getmsgfloat8(buf);
+	nbuckets = portable_get_count(buf, sizeof(int64) * 2, QUANTILES_BUCKETS, "number of buckets");
 	/* without buckets these are infinities, which any value replaces */
 	if (nbuckets > 0 ? !isfinite(head->min) || !isfinite(head->max) || head->min > head->max :
 					   head->min != get_float8_infinity() || head->max != -get_float8_infinity())
@@ -480,14 +474,27 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 		rebuild_table(sketch, pg_nextpower2_32(nbuckets * 2 + 1), 0);
 	for (int i = 0; i < nbuckets; i++)
 	{
-		uint64 number = pq_getmsgint64(&buf);
-		int64 count = get_values(&buf, &head->n);
+		uint64 number = pq_getmsgint64(buf);
+		int64 count = get_values(buf, &head->n);
 
 		if (count == 0 || (head->level > 0 && number >> (64 - head->level) != 0))
 			portable_invalid("bucket");
 		count_bucket(sketch, number, count);
 	}
-	if (head->n == 0)
+	return sketch;
+}
+
+/* Deserialization function of gpu_approx_percentile. */
+Datum
+gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
+{
+	StringInfoData buf;
+	Sketch *sketch;
+
+	aggregate_context(fcinfo);
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
+	sketch = sketch_get(&buf);
+	if (sketch->head.n == 0)
 		portable_invalid("count");
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(sketch);
@@ -534,6 +541,84 @@ fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 	int64 n = sketch->head.n;
 
 	return value_of_rank(sketch, buckets, Min(Max((int64) ceil(fraction * n), 1), n) - 1);
+}
+
+void
+sketch_percentiles(const Sketch *sketch, const double *fractions, int n, double *results)
+{
+	Bucket *buckets = ordered_buckets(sketch);
+
+	for (int i = 0; i < n; i++)
+		results[i] = fraction_value(sketch, buckets, fractions[i]);
+	pfree(buckets);
+}
+
+int64
+sketch_count(const Sketch *sketch)
+{
+	return sketch->head.n;
+}
+
+/* Sets the range of the finite values; least > greatest if there is none. */
+static void
+finite_range(const SketchHead *head, double *min, double *max)
+{
+	*min = head->zeros > 0 ? Min(head->min, 0) : head->min;
+	*max = head->zeros > 0 ? Max(head->max, 0) : head->max;
+}
+
+void
+sketch_range(const Sketch *sketch, double *min, double *max, double *infinite)
+{
+	const SketchHead *head = &sketch->head;
+	bool finite;
+
+	finite_range(head, min, max);
+	finite = *min <= *max;
+	*infinite = 0;
+	if (head->infinite[0] > 0)
+		*infinite = -get_float8_infinity();
+	if (head->infinite[1] > 0)
+		*infinite = *infinite == 0 ? get_float8_infinity() : get_float8_nan();
+	if (head->nans > 0)
+		*infinite = get_float8_nan();
+	if (head->infinite[0] > 0)
+		*min = -get_float8_infinity();
+	else if (!finite)
+		*min = head->infinite[1] > 0 ? get_float8_infinity() : get_float8_nan();
+	if (head->nans > 0)
+		*max = get_float8_nan();
+	else if (head->infinite[1] > 0)
+		*max = get_float8_infinity();
+	else if (!finite)
+		*max = -get_float8_infinity();
+}
+
+bool
+sketch_bins(const Sketch *sketch, int n, int64 *counts)
+{
+	const SketchHead *head = &sketch->head;
+	double min, max;
+
+	memset(counts, 0, n * sizeof(int64));
+	finite_range(head, &min, &max);
+	if (min > max)
+		return false;
+	for (int i = -1; i < sketch->table_size; i++)
+	{
+		/* entry -1 stands for zeros */
+		int64 count = i < 0 ? head->zeros : sketch->table[i].count;
+		double x = i < 0 ? 0 : quantiles_value(sketch->table[i].number, head->level);
+		double share;
+
+		if (count == 0)
+			continue;
+		x = Max(Min(x, max), min);
+		/* halves: the difference of the bounds may overflow */
+		share = min == max ? 0 : (x / 2 - min / 2) / (max / 2 - min / 2);
+		counts[Min((int) (share * n), n - 1)] += count;
+	}
+	return true;
 }
 
 /*

@@ -49,7 +49,7 @@
 #define MAX_K 1000 /* of gpu_top_k */
 #define COUNTERS_PER_VALUE 10
 #define LEAST_COUNTERS 256
-#define MOST_BYTES ((Size) 16 * 1024 * 1024)
+#define MOST_BYTES ((Size) 4 * 1024 * 1024)
 
 /* The aggregate. States have these numbers. */
 typedef enum CountsForm

@@ -191,6 +191,10 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		FROM ours JOIN (VALUES ('i4', 'f8'), ('i4', 'i8'), ('f8', 'ts'), ('n', 'n'), ('t', 'i8'), ('ts', 'd'), ('i8', 't')) v(name, key) ON true
 		WHERE proname ~ '^gpu_(arg)?(max|min)_n$'
 		UNION ALL
+		SELECT proname, format('%s(%s%s)', proname, v.name, CASE pronargs WHEN 2 THEN ', 3' END), result
+		FROM ours JOIN (VALUES ('i4 % 50'), ('n % 7'), ('left(t, 1)'), ('d - d')) v(name) ON true
+		WHERE proname IN ('gpu_value_counts', 'gpu_top_k', 'gpu_entropy')
+		UNION ALL
 		SELECT proname, format('%s(%s%s)', proname, c.name, CASE pronargs WHEN 2 THEN ', ' || coalesce(nullif(second.name, 'f8'), 'i4::float8') END), result
 		FROM ours JOIN columns c ON c.type = format_type(types[0], NULL)
 			LEFT JOIN columns second ON pronargs = 2 AND second.type = format_type(types[1], NULL) AND second.name NOT IN ('f8x', 'nn')

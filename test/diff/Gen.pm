@@ -313,7 +313,7 @@ sub own_aggregate
 {
 	my ($wild, $from) = @_;
 	my @columns = @{ $from->{columns} };
-	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'grid', 'merge', 'product', 'extreme', 'extreme', 'top');
+	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'grid', 'merge', 'product', 'extreme', 'extreme', 'top', 'counts', 'counts', 'mad', 'summary');
 	my ($number, $value, $key, $call, $norm, $float, $row);
 	my $kind;
 
@@ -385,6 +385,24 @@ sub own_aggregate
 		my $n = pick(1, 2, 2, 3, 10, 1000);
 		$call = 'gpu:' . (chance(0.5) ? pick(qw(max_n min_n)) . "($value->{name}, $n)" : pick(qw(argmax_n argmin_n)) . "($value->{name}, $key->{name}, $n)");
 		$norm = 'md5(%s::text)';
+	}
+	elsif ($kind eq 'counts')
+	{
+		# few enough values that gpu_top_k is exact
+		$value = pick(grep { $_->{type} !~ /money|bit/ } of_kind('minmax', @columns));
+		$call = 'gpu:' . pick("value_counts($value->{name})", "value_counts($value->{name}, " . pick(1, 2, 3, 100) . ')', "entropy($value->{name})",
+			'top_k(' . pick(of_kind('int', @columns))->{name} . ' % 50, ' . pick(1, 2, 20) . ')');
+		$norm = $call =~ /entropy/ ? '%s' : 'md5(%s::text)';
+	}
+	elsif ($kind eq 'summary')
+	{
+		# without the moments, whose last digits depend on the order of rows
+		$call = "gpu:summary($number)";
+		$norm = pick('(%s).histogram', '((%1$s).q1, (%1$s).median, (%1$s).q3)::text', '((%1$s).count, (%1$s).nulls, (%1$s).distinct_values, (%1$s).min, (%1$s).max)::text');
+	}
+	elsif ($kind eq 'mad')
+	{
+		$call = "gpu:mad($number)";
 	}
 	else
 	{

@@ -22,7 +22,7 @@ BEGIN
 			WHEN signature ~ 'histogram2d' THEN 'f8, -1, 1, 2, i2, 0, 10, 1'
 			WHEN signature ~ 'histogram_accum_log' THEN 'f8, 0.1, 10, 3' WHEN signature ~ 'histogram' THEN 'f8, -1, 1, 3'
 			WHEN signature ~ 'sketch' THEN format('f8, %s', CASE WHEN types ~ '\[' THEN '''{0.1,0.5}''::float8[]' ELSE '0.5' END)
-			WHEN signature ~ 'arg.*_n_' THEN 'txt, d, 2' WHEN signature ~ '_n_transfn' THEN 'num, 2'
+			WHEN signature ~ 'arg.*_n_' THEN 'txt, d, 2' WHEN signature ~ '_n_transfn|top_k|value_counts.*int' THEN 'num, 2' WHEN signature ~ 'value_counts|entropy' THEN 'txt'
 			WHEN signature ~ 'arg' THEN 'txt, d' WHEN signature ~ 'hll' THEN 'txt'
 			WHEN types = 'double precision, double precision' THEN 'f8, f8 * i4'
 			ELSE (SELECT attname FROM pg_attribute WHERE attrelid = 'release_rows'::regclass AND attnum > 1 AND atttypid = to_regtype(types)) END)
@@ -49,7 +49,8 @@ SELECT gpuagg_merge(gpuagg_pack('gpu_sum(int8)', i8)) AS sum, gpuagg_merge(gpuag
 	gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', iv, num)) AS argmax,
 	gpuagg_merge(gpuagg_pack('gpu_argmin(anyelement, anycompatible)', ARRAY['pg_class'::regclass], txt)) AS argmin,
 	gpuagg_merge(gpuagg_pack('gpu_min_n(anyelement, int4)', ts, 2)) AS min_n,
-	gpuagg_merge(gpuagg_pack('gpu_argmax_n(anyelement, anycompatible, int4)', nullif(i2, 5), num, 3)) AS argmax_n
+	gpuagg_merge(gpuagg_pack('gpu_argmax_n(anyelement, anycompatible, int4)', nullif(i2, 5), num, 3)) AS argmax_n,
+	gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement)', nullif(i2, 5))) AS value_counts, gpuagg_merge(gpuagg_pack('gpu_top_k(anyelement, int4)', txt, 3)) AS top_k
 FROM release_rows \gx
 DROP TABLE release_rows;
 DROP FUNCTION release_state;

@@ -23,7 +23,7 @@ my %arguments = (
 	gpu_histogram2d8 => 'x, 0, 100000, 10, i, 0, 100000, 3', gpu_histogram2d9 => 'x, 0, 100000, 10, i, 0, 100000, 3, x',
 	gpu_histogram_log4 => 'x, 1, 1e6, 10', gpu_approx_percentile2 => 'x, ', gpu_matrix_product1 => 'ARRAY[[1, 0], [x / 1e9, 1]]',
 	gpu_compose_linear2 => '0.5, x', gpu_product1 => '1::', gpu_max_n2 => 'n, 3', gpu_min_n2 => 's, 3', gpu_argmax_n3 => 'n, i, 3',
-	gpu_argmin_n3 => 's, i, 3');
+	gpu_argmin_n3 => 's, i, 3', gpu_value_counts2 => 's, 3', gpu_top_k2 => 's, 3');
 
 # Creates table $name with $n rows.
 sub create_rows

@@ -1,0 +1,381 @@
+/*
+ * describe.c
+ *	  gpuagg_describe: a row about each column of a table.
+ *
+ * It runs one query over the table, with the privileges and the row security of its caller. The
+ * query has a record of aggregates for each column that the caller may read: numbers of values and
+ * of distinct ones, extremes where the type has an order, gpu_summary of numbers and times, and the
+ * most frequent value. All names in it are qualified.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+
+#include "common/compat.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_describe);
+
+/* The columns of the result. */
+typedef enum DescribeColumn
+{
+	DESCRIBE_NAME,
+	DESCRIBE_TYPE,
+	DESCRIBE_COUNT,
+	DESCRIBE_NULLS,
+	DESCRIBE_DISTINCT_VALUES,
+	DESCRIBE_MIN,
+	DESCRIBE_MAX,
+	DESCRIBE_MEAN,
+	DESCRIBE_DEVIATION,
+	DESCRIBE_Q1,
+	DESCRIBE_MEDIAN,
+	DESCRIBE_Q3,
+	DESCRIBE_MOST_FREQUENT,
+	DESCRIBE_FREQUENCY,
+	DESCRIBE_HISTOGRAM,
+	DESCRIBE_COLUMNS
+} DescribeColumn;
+
+/* The members of a column's record; those that its type does not have are NULL. */
+typedef enum Member
+{
+	MEMBER_COUNT,
+	MEMBER_DISTINCT,
+	MEMBER_MIN,
+	MEMBER_MAX,
+	MEMBER_MEAN,
+	MEMBER_DEVIATION,
+	MEMBER_Q1,
+	MEMBER_MEDIAN,
+	MEMBER_Q3,
+	MEMBER_HISTOGRAM,
+	MEMBER_VALUE,
+	MEMBER_FREQUENCY,
+	MEMBERS
+} Member;
+
+/* How a column is described. */
+typedef enum Measure
+{
+	MEASURE_NONE,
+	MEASURE_NUMBER,
+	MEASURE_DATE,
+	MEASURE_TIMESTAMP,
+	MEASURE_TIMESTAMPTZ
+} Measure;
+
+/* A column of the table. */
+typedef struct ColumnInfo
+{
+	char *name;
+	char *type; /* with its modifier */
+	int place;  /* of its record in the query's result; 0: the caller may not read it */
+} ColumnInfo;
+
+/* Returns what can be computed with the type's values. */
+static Measure
+measure_of(Oid type)
+{
+	switch (getBaseType(type))
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case NUMERICOID:
+			return MEASURE_NUMBER;
+		case DATEOID:
+			return MEASURE_DATE;
+		case TIMESTAMPOID:
+			return MEASURE_TIMESTAMP;
+		case TIMESTAMPTZOID:
+			return MEASURE_TIMESTAMPTZ;
+		default:
+			return MEASURE_NONE;
+	}
+}
+
+/*
+ * Returns the aggregate max or min of the column, or NULL if its type has no order. Core has none
+ * for some types that have one.
+ */
+static char *
+extreme_of(const char *home, const char *column, Oid type, bool greatest)
+{
+	const char *name = greatest ? "max" : "min";
+	Oid base = getBaseType(type);
+
+	if (!OidIsValid(lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc))
+		return NULL;
+	if (measure_of(type) != MEASURE_NONE || base == TEXTOID || base == VARCHAROID ||
+		OidIsValid(get_element_type(base)))
+		return psprintf("pg_catalog.%s(%s)", name, column);
+	if (!OidIsValid(get_array_type(type)))
+		return NULL;
+	return psprintf("(%s.gpu_%s_n(%s, 1))[1]", home, name, column);
+}
+
+/* Appends a member of the summary of the column as text, or as a time that it stands for. */
+static void
+append_statistic(StringInfo query, const char *summary, const char *member, Measure measure)
+{
+	const char *value = psprintf("(%s).%s", summary, member);
+	const char *time = psprintf("pg_catalog.to_timestamp(%s)", value);
+
+	if (measure == MEASURE_NUMBER)
+		appendStringInfo(query, ", %s::pg_catalog.text", value);
+	else if (strcmp(member, "deviation") == 0)
+		/* of a single value, infinite or NaN there is none */
+		appendStringInfo(query,
+						 ", CASE WHEN %s OPERATOR(pg_catalog.<) 1e12 THEN"
+						 " pg_catalog.make_interval(secs => %s)::pg_catalog.text END",
+						 value, value);
+	else if (measure == MEASURE_TIMESTAMPTZ)
+		appendStringInfo(
+			query, ", CASE WHEN %s OPERATOR(pg_catalog.<>) 'NaN' THEN %s::pg_catalog.text END",
+			value, time);
+	else
+		appendStringInfo(query,
+						 ", CASE WHEN %s OPERATOR(pg_catalog.<>) 'NaN' THEN"
+						 " pg_catalog.timezone('UTC', %s)::pg_catalog.%s::pg_catalog.text END",
+						 value, time,
+						 measure == MEASURE_DATE && strcmp(member, "mean") != 0 ? "date" :
+																					 "timestamp");
+}
+
+/* Appends the members from MEMBER_MEAN to MEMBER_HISTOGRAM. */
+static void
+append_summary(StringInfo query, const char *home, const char *column, Oid type)
+{
+	Measure measure = measure_of(type);
+	const char *number = measure == MEASURE_NUMBER ?
+		psprintf("%s::pg_catalog.float8", column) :
+		psprintf("pg_catalog.date_part('epoch', %s)", column);
+	const char *summary = psprintf("%s.gpu_summary(%s)", home, number);
+
+	if (measure == MEASURE_NONE)
+	{
+		appendStringInfoString(query, ", NULL, NULL, NULL, NULL, NULL, NULL");
+		return;
+	}
+	append_statistic(query, summary, "mean", measure);
+	append_statistic(query, summary, "deviation", measure);
+	append_statistic(query, summary, "q1", measure);
+	append_statistic(query, summary, "median", measure);
+	append_statistic(query, summary, "q3", measure);
+	appendStringInfo(query, ", (%s).histogram", summary);
+}
+
+/* Appends the record of a column: its members as they are listed. */
+static void
+append_record(StringInfo query, const char *home, const Form_pg_attribute attribute)
+{
+	const char *column = psprintf("d.%s", quote_identifier(NameStr(attribute->attname)));
+	Oid type = attribute->atttypid;
+	TypeCacheEntry *entry =
+		lookup_type_cache(type, TYPECACHE_HASH_PROC | TYPECACHE_HASH_EXTENDED_PROC);
+	char *min = extreme_of(home, column, type, false);
+	char *max = extreme_of(home, column, type, true);
+
+	appendStringInfo(query, ", ROW(pg_catalog.count(%s)", column);
+	if (OidIsValid(entry->hash_extended_proc))
+		appendStringInfo(query, ", %s.gpu_approx_count_distinct(%s)", home, column);
+	else
+		appendStringInfoString(query, ", NULL");
+	if (min)
+		appendStringInfo(query, ", (%s)::pg_catalog.text, (%s)::pg_catalog.text", min, max);
+	else
+		appendStringInfoString(query, ", NULL, NULL");
+	append_summary(query, home, column, type);
+	if (OidIsValid(entry->hash_proc))
+	{
+		const char *top = psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s IS DISTINCT FROM NULL))"
+								   " OPERATOR(pg_catalog.->) 0)",
+								   home, column, column);
+
+		appendStringInfo(query,
+						 ", %s OPERATOR(pg_catalog.->>) 'value',"
+						 " (%s OPERATOR(pg_catalog.->>) 'count')::pg_catalog.int8 OPERATOR(pg_catalog.-)"
+						 " (%s OPERATOR(pg_catalog.->>) 'error')::pg_catalog.int8)",
+						 top, top, top);
+	}
+	else
+		appendStringInfoString(query, ", NULL, NULL)");
+}
+
+/* Raises an error if the relation has no rows that can be selected. */
+static void
+check_relation(Relation rel)
+{
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
+		case RELKIND_VIEW:
+		case RELKIND_MATVIEW:
+		case RELKIND_FOREIGN_TABLE:
+		case RELKIND_TOASTVALUE:
+			return;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" is not a table or view", RelationGetRelationName(rel)),
+					 errhint("%s describes the columns of tables, views and foreign tables.",
+							 "gpuagg_describe")));
+	}
+}
+
+/*
+ * Returns the columns of the relation, and sets *n to their number. Appends the records of those
+ * that the caller may read to the query.
+ */
+static ColumnInfo *
+read_columns(Relation rel, const char *home, StringInfo query, int *n)
+{
+	TupleDesc desc = RelationGetDescr(rel);
+	ColumnInfo *columns = palloc((desc->natts + 1) * sizeof(ColumnInfo));
+	bool all = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+	int places = 1; /* of the number of rows */
+
+	*n = 0;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		ColumnInfo *column = &columns[*n];
+
+		CHECK_FOR_INTERRUPTS();
+		if (attribute->attisdropped)
+			continue;
+		column->name = pstrdup(NameStr(attribute->attname));
+		column->type = format_type_with_typemod(attribute->atttypid, attribute->atttypmod);
+		column->place = 0;
+		if (all ||
+			pg_attribute_aclcheck(RelationGetRelid(rel), i + 1, GetUserId(), ACL_SELECT) ==
+				ACLCHECK_OK)
+		{
+			append_record(query, home, attribute);
+			column->place = ++places;
+		}
+		(*n)++;
+	}
+	return columns;
+}
+
+/* Sets the members of a column's record, which is in this place of the query's result. */
+static void
+read_record(int place, Datum *members, bool *nulls)
+{
+	HeapTupleHeader header;
+	HeapTupleData tuple = {0};
+	TupleDesc desc;
+	bool isnull;
+
+	header = DatumGetHeapTupleHeader(
+		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, place, &isnull));
+	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
+								  HeapTupleHeaderGetTypMod(header));
+	if (desc->natts != MEMBERS)
+		elog(ERROR, "record of a column does not have its members");
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	tuple.t_data = header;
+	heap_deform_tuple(&tuple, desc, members, nulls);
+	ReleaseTupleDesc(desc);
+}
+
+/* Sets one value of a row of the result to a member of the record. */
+static void
+copy_member(Datum *row, bool *isnull, DescribeColumn to, const Datum *members, const bool *nulls,
+			Member from)
+{
+	row[to] = members[from];
+	isnull[to] = nulls[from];
+}
+
+/* Adds the row of a column to the result. rows: number of rows of the table. */
+static void
+put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
+{
+	Datum row[DESCRIBE_COLUMNS] = {0};
+	bool isnull[DESCRIBE_COLUMNS];
+	Datum members[MEMBERS];
+	bool nulls[MEMBERS];
+
+	memset(isnull, true, sizeof(isnull));
+	row[DESCRIBE_NAME] = CStringGetTextDatum(column->name);
+	row[DESCRIBE_TYPE] = CStringGetTextDatum(column->type);
+	isnull[DESCRIBE_NAME] = isnull[DESCRIBE_TYPE] = false;
+	if (column->place > 0)
+	{
+		read_record(column->place, members, nulls);
+		row[DESCRIBE_NULLS] = Int64GetDatum(rows - DatumGetInt64(members[MEMBER_COUNT]));
+		isnull[DESCRIBE_NULLS] = false;
+		copy_member(row, isnull, DESCRIBE_COUNT, members, nulls, MEMBER_COUNT);
+		copy_member(row, isnull, DESCRIBE_DISTINCT_VALUES, members, nulls, MEMBER_DISTINCT);
+		copy_member(row, isnull, DESCRIBE_MIN, members, nulls, MEMBER_MIN);
+		copy_member(row, isnull, DESCRIBE_MAX, members, nulls, MEMBER_MAX);
+		copy_member(row, isnull, DESCRIBE_MEAN, members, nulls, MEMBER_MEAN);
+		copy_member(row, isnull, DESCRIBE_DEVIATION, members, nulls, MEMBER_DEVIATION);
+		copy_member(row, isnull, DESCRIBE_Q1, members, nulls, MEMBER_Q1);
+		copy_member(row, isnull, DESCRIBE_MEDIAN, members, nulls, MEMBER_MEDIAN);
+		copy_member(row, isnull, DESCRIBE_Q3, members, nulls, MEMBER_Q3);
+		copy_member(row, isnull, DESCRIBE_HISTOGRAM, members, nulls, MEMBER_HISTOGRAM);
+		/* a value that is not known to occur twice is not frequent */
+		if (!nulls[MEMBER_FREQUENCY] && DatumGetInt64(members[MEMBER_FREQUENCY]) > 1)
+		{
+			copy_member(row, isnull, DESCRIBE_MOST_FREQUENT, members, nulls, MEMBER_VALUE);
+			copy_member(row, isnull, DESCRIBE_FREQUENCY, members, nulls, MEMBER_FREQUENCY);
+		}
+	}
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, isnull);
+}
+
+/* (regclass): a row about each column of the relation. */
+Datum
+gpuagg_describe(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const char *home =
+		quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
+	Relation rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	StringInfoData query;
+	ColumnInfo *columns;
+	int64 rows;
+	bool isnull;
+	int n;
+
+	check_relation(rel);
+	InitMaterializedSRF(fcinfo, 0);
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT pg_catalog.count(*)");
+	columns = read_columns(rel, home, &query, &n);
+	appendStringInfo(&query, " FROM %s AS d",
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+												RelationGetRelationName(rel)));
+	relation_close(rel, NoLock);
+	SPI_connect();
+	if (SPI_execute(query.data, true, 0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "query over the columns of a table failed");
+	rows = DatumGetInt64(
+		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_column(rsinfo, &columns[i], rows);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}

@@ -1,0 +1,47 @@
+/*
+ * sketch.h
+ *	  The sketch of gpu_approx_percentile, for gpu_summary.
+ */
+#ifndef GPUAGG_SKETCH_H
+#define GPUAGG_SKETCH_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+
+typedef struct Sketch Sketch;
+
+/* Returns an empty sketch with a copy of n fractions; n = -1: the array of fractions is NULL. */
+extern Sketch *sketch_create(MemoryContext cxt, const double *fractions, int n);
+
+/* Adds a value to the sketch. */
+extern void sketch_add(Sketch *sketch, double x);
+
+/* Adds the values of *from to *to. */
+extern void sketch_merge(Sketch *to, const Sketch *from);
+
+/* Append a sketch to buf, and read it. Reading raises an error if the bytes are invalid. */
+extern void sketch_put(StringInfo buf, const Sketch *sketch);
+extern Sketch *sketch_get(StringInfo buf);
+
+/* Returns the number of values. */
+extern int64 sketch_count(const Sketch *sketch);
+
+/*
+ * Sets the least and the greatest value, which is NaN if there is one. There must be a value.
+ * Sets *infinite to infinity or -infinity if there are values of that kind, to NaN if there are
+ * both or a NaN, and to 0 otherwise.
+ */
+extern void sketch_range(const Sketch *sketch, double *min, double *max, double *infinite);
+
+/* Sets results[i] to the approximate percentile for fractions[i]. There must be a value. */
+extern void sketch_percentiles(const Sketch *sketch, const double *fractions, int n,
+							   double *results);
+
+/*
+ * Sets counts[i] to the number of finite values in bin i of n equal ones between the least and the
+ * greatest of them, approximately. Returns false if there is no finite value.
+ */
+extern bool sketch_bins(const Sketch *sketch, int n, int64 *counts);
+
+#endif /* GPUAGG_SKETCH_H */
