@@ -1,6 +1,7 @@
 /*
  * argtype.h
- *	  Comparison and hash functions for an aggregate's polymorphic argument, and copies of its values.
+ *	  Comparison and hash functions for an aggregate's polymorphic argument, and copies of its
+ *	  values.
  *
  * Entries belong to core's type cache and live as long as the backend.
  */

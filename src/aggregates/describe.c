@@ -154,7 +154,7 @@ append_statistic(StringInfo query, const char *summary, const char *member, Meas
 						 " pg_catalog.timezone('UTC', %s)::pg_catalog.%s::pg_catalog.text END",
 						 value, time,
 						 measure == MEASURE_DATE && strcmp(member, "mean") != 0 ? "date" :
-																					 "timestamp");
+																				  "timestamp");
 }
 
 /* Appends the members from MEMBER_MEAN to MEMBER_HISTOGRAM. */
@@ -207,11 +207,12 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 								   " OPERATOR(pg_catalog.->) 0)",
 								   home, column, column);
 
-		appendStringInfo(query,
-						 ", %s OPERATOR(pg_catalog.->>) 'value',"
-						 " (%s OPERATOR(pg_catalog.->>) 'count')::pg_catalog.int8 OPERATOR(pg_catalog.-)"
-						 " (%s OPERATOR(pg_catalog.->>) 'error')::pg_catalog.int8)",
-						 top, top, top);
+		appendStringInfo(
+			query,
+			", %s OPERATOR(pg_catalog.->>) 'value',"
+			" (%s OPERATOR(pg_catalog.->>) 'count')::pg_catalog.int8 OPERATOR(pg_catalog.-)"
+			" (%s OPERATOR(pg_catalog.->>) 'error')::pg_catalog.int8)",
+			top, top, top);
 	}
 	else
 		appendStringInfoString(query, ", NULL, NULL)");
@@ -286,8 +287,8 @@ read_record(int place, Datum *members, bool *nulls)
 
 	header = DatumGetHeapTupleHeader(
 		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, place, &isnull));
-	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
-								  HeapTupleHeaderGetTypMod(header));
+	desc =
+		lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
 	if (desc->natts != MEMBERS)
 		elog(ERROR, "record of a column does not have its members");
 	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
@@ -369,8 +370,7 @@ gpuagg_describe(PG_FUNCTION_ARGS)
 	SPI_connect();
 	if (SPI_execute(query.data, true, 0) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "query over the columns of a table failed");
-	rows = DatumGetInt64(
-		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

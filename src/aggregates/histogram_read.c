@@ -286,8 +286,8 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		row[3] = c->values[i];
 		/* infinity divided by infinity is a full bar */
 		row[4] = PointerGetDatum(histogram_bar(length == longest && longest > 0 ? 1.0 :
-											  length > 0                   ? length / longest :
-																			 0.0));
+												   length > 0                   ? length / longest :
+																				  0.0));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, rownulls);
 		pfree(DatumGetPointer(row[4]));
 		CHECK_FOR_INTERRUPTS();

@@ -236,8 +236,8 @@ gpuagg_median_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * Serialization function of gpu_median of both types and of gpu_mad. Raises an error if the values do not fit
- * into a bytea.
+ * Serialization function of gpu_median of both types and of gpu_mad. Raises an error if the values
+ * do not fit into a bytea.
  */
 Datum
 gpuagg_median_serialize(PG_FUNCTION_ARGS)

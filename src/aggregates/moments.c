@@ -8,8 +8,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "utils/array.h"
@@ -28,9 +26,6 @@ PG_FUNCTION_INFO_V1(gpuagg_kurtosis_pop);
 PG_FUNCTION_INFO_V1(gpuagg_kurtosis_samp);
 
 #define MEMBERS 5
-
-/* Values count as equal if their variance is not greater: its square would lose digits. */
-#define LEAST_VARIANCE 1e-140
 
 /* Returns the moments in argument i. Raises an error if the array is no state. */
 static gpuagg_moments
@@ -89,18 +84,6 @@ gpuagg_moments_combine(PG_FUNCTION_ARGS)
 	return result_state(fcinfo, &result);
 }
 
-/*
- * Returns whether the state has at least this many values, and they are not all equal. Sets *n to
- * their number and *variance to their variance, which is NaN if a value is not finite.
- */
-static bool
-read_variance(const gpuagg_moments *state, double least, double *n, double *variance)
-{
-	*n = state->n;
-	*variance = state->m2 / state->n;
-	return state->n >= least && !(*variance <= LEAST_VARIANCE);
-}
-
 /* Final function of gpu_skewness_pop. NULL if all values are equal. */
 Datum
 gpuagg_skewness_pop(PG_FUNCTION_ARGS)
@@ -108,20 +91,9 @@ gpuagg_skewness_pop(PG_FUNCTION_ARGS)
 	gpuagg_moments state = moments_argument(fcinfo, 0);
 	double n, variance;
 
-	if (!read_variance(&state, 2, &n, &variance))
+	if (!moments_variance(&state, 2, &n, &variance))
 		PG_RETURN_NULL();
 	PG_RETURN_FLOAT8(state.m3 / n / (variance * sqrt(variance)));
-}
-
-bool
-moments_skewness(const gpuagg_moments *state, double *result)
-{
-	double n, variance;
-
-	if (!read_variance(state, 3, &n, &variance))
-		return false;
-	*result = state->m3 / n / (variance * sqrt(variance)) * (sqrt(n * (n - 1)) / (n - 2));
-	return true;
 }
 
 /* Final function of gpu_skewness. NULL if there are less than three values, or all are equal. */
@@ -143,21 +115,9 @@ gpuagg_kurtosis_pop(PG_FUNCTION_ARGS)
 	gpuagg_moments state = moments_argument(fcinfo, 0);
 	double n, variance;
 
-	if (!read_variance(&state, 2, &n, &variance))
+	if (!moments_variance(&state, 2, &n, &variance))
 		PG_RETURN_NULL();
 	PG_RETURN_FLOAT8(state.m4 / n / (variance * variance) - 3);
-}
-
-bool
-moments_kurtosis(const gpuagg_moments *state, double *result)
-{
-	double n, variance, excess;
-
-	if (!read_variance(state, 4, &n, &variance))
-		return false;
-	excess = state->m4 / n / (variance * variance) - 3;
-	*result = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6);
-	return true;
 }
 
 /* Final function of gpu_kurtosis. NULL if there are less than four values, or all are equal. */

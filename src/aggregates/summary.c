@@ -8,7 +8,8 @@
  * and the number of distinct values as approximate as those aggregates are. All but the moments do
  * not depend on the order of rows.
  *
- * It raises no error for values whose powers overflow: what depends on them is then infinite or NaN.
+ * It raises no error for values whose powers overflow: what depends on them is then infinite or
+ * NaN.
  *
  * The engines have no monoid for it: it is a fallback aggregate.
  */

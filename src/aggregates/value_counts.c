@@ -8,42 +8,37 @@
  * distribution of the values that are not NULL, in bits. Both keep all values of a group, so they
  * are exact, and do not depend on the order of rows.
  *
- * gpu_top_k(x, k) keeps COUNTERS_PER_VALUE values for each of k, but at least LEAST_COUNTERS: the algorithm space saving (Metwally,
- * Agrawal, El Abbadi 2005). A value that is not there takes the place of one with the fewest rows,
- * and its count begins with theirs, which is its error. Here places are freed many at a time: the
- * table has room for twice as many values, and when it is full, the more frequent half stays.
- * `floor` is the largest count among those that went: no value that is not in the table has more
- * rows. A new value's count begins with it. For every value in the table, the number of its rows is
- * at most its count, and at least count - error. With m counters and n rows, floor <= n / m, since
- * the counts above the floor sum up to at most n - m * floor, and m + 1 of them are at least as
- * large as the next floor. The same holds for combined states (Agarwal et al., Mergeable Summaries,
- * 2012): a value that is missing in one of them may have as many rows there as its floor says. The
- * numbers of rows that are NULL are exact.
+ * gpu_top_k(x, k) keeps COUNTERS_PER_VALUE values for each of k, and at least LEAST_COUNTERS, by
+ * the algorithm space saving (Metwally, Agrawal, El Abbadi 2005). A value that is not there takes
+ * the place of one with the fewest rows, and its count begins with theirs, which is its error. Here
+ * places are freed many at a time: the table has room for twice as many values, and when it is
+ * full, the more frequent half stays. `floor` is the largest count among those that went: no value
+ * that is not in the table has more rows. A new value's count begins with it. For every value in
+ * the table, the number of its rows is at most its count, and at least count - error. With m
+ * counters and n rows, floor <= n / m, since the counts above the floor sum up to at most n - m *
+ * floor, and m + 1 of them are at least as large as the next floor. The same holds for combined
+ * states (Agarwal et al., Mergeable Summaries, 2012): a value that is missing in one of them may
+ * have as many rows there as its floor says. The numbers of rows that are NULL are exact.
  *
  * Long values also free places: a state's values take MOST_BYTES at most, unless there is only one.
  * Then floor may exceed n / m, but errors are right.
+ *
+ * value_counts_result.c makes results of states.
  *
  * The engines have no monoid for it: these are fallback aggregates.
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "catalog/pg_type_d.h"
 #include "common/int.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
-#include "utils/jsonb.h"
 #include "utils/memutils.h"
 
 #include "aggregates/aggcall.h"
-#include "aggregates/aggmap_internal.h"
 #include "aggregates/portable.h"
-#include "aggregates/value_table.h"
+#include "aggregates/value_counts.h"
 #include "common/interruptible.h"
 
 #define MAX_K 1000 /* of gpu_top_k */
@@ -51,26 +46,7 @@
 #define LEAST_COUNTERS 256
 #define MOST_BYTES ((Size) 4 * 1024 * 1024)
 
-/* The aggregate. States have these numbers. */
-typedef enum CountsForm
-{
-	FORM_VALUE_COUNTS,
-	FORM_TOP_K,
-	FORM_ENTROPY
-} CountsForm;
-
 static const char *const form_names[] = {"gpu_value_counts", "gpu_top_k", "gpu_entropy"};
-
-/* The transition state. */
-typedef struct ValueCounts
-{
-	CountsForm form;
-	int k;      /* 0: all values */
-	int64 rows; /* whose values are not NULL */
-	int64 nulls;
-	int64 floor; /* no value that is not in the table has more rows */
-	ValueTable *table;
-} ValueCounts;
 
 PG_FUNCTION_INFO_V1(gpuagg_value_counts_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_top_k_transfn);
@@ -78,9 +54,6 @@ PG_FUNCTION_INFO_V1(gpuagg_entropy_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_value_counts_combine);
 PG_FUNCTION_INFO_V1(gpuagg_value_counts_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_value_counts_deserialize);
-PG_FUNCTION_INFO_V1(gpuagg_value_counts_final);
-PG_FUNCTION_INFO_V1(gpuagg_top_k_final);
-PG_FUNCTION_INFO_V1(gpuagg_entropy_final);
 
 /* Returns an empty state in cxt. */
 static ValueCounts *
@@ -204,8 +177,8 @@ count_value(FunctionCallInfo fcinfo, CountsForm form)
 	if (PG_ARGISNULL(1) && form == FORM_ENTROPY)
 		RETURN_STATE_UNCHANGED();
 	if (PG_ARGISNULL(0))
-		state = create_state(cxt, form, get_fn_expr_argtype(fcinfo->flinfo, 1), PG_GET_COLLATION(),
-							 k);
+		state =
+			create_state(cxt, form, get_fn_expr_argtype(fcinfo->flinfo, 1), PG_GET_COLLATION(), k);
 	else
 		state = (ValueCounts *) PG_GETARG_POINTER(0);
 	if (state->k != k)
@@ -265,7 +238,6 @@ merge_values(ValueCounts *to, const ValueCounts *from)
 		add_rows(&table->entries[i].count, from->floor);
 		add_rows(&table->errors[i], from->floor);
 	}
-	value_table_reserve(table, from->table->n);
 	INTERRUPTIBLE_FOR (i, 0, from->table->n)
 	{
 		const ValueEntry *entry = &from->table->entries[i];
@@ -313,9 +285,8 @@ gpuagg_value_counts_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(into);
 }
 
-/* Returns a context for conversions of single values, which the caller resets before each of them. */
-static MemoryContext
-conversion_context(void)
+MemoryContext
+value_counts_conversions(void)
 {
 	return AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of a state",
 								 ALLOCSET_DEFAULT_SIZES);
@@ -330,7 +301,7 @@ gpuagg_value_counts_serialize(PG_FUNCTION_ARGS)
 {
 	const ValueCounts *state = (ValueCounts *) PG_GETARG_POINTER(0);
 	const ValueTable *table = state->table;
-	MemoryContext conversions = conversion_context();
+	MemoryContext conversions = value_counts_conversions();
 	MemoryContext old;
 	StringInfoData buf;
 
@@ -357,7 +328,10 @@ gpuagg_value_counts_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* Reads a number of rows. Raises an error if it is less than `least`, or so large that sums overflow. */
+/*
+ * Reads a number of rows. Raises an error if it is less than `least`, or so large that sums
+ * overflow.
+ */
 static int64
 get_rows(StringInfo buf, int64 least)
 {
@@ -436,13 +410,13 @@ gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS)
 	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
 	state = get_head(&buf);
 	/* a value has at least one byte and its count */
-	n = portable_get_count(
-		&buf, 1 + 8, state->form == FORM_TOP_K ? 2 * counters_of(state->k) : PG_INT32_MAX,
-		"number of values");
+	n = portable_get_count(&buf, 1 + 8,
+						   state->form == FORM_TOP_K ? 2 * counters_of(state->k) : PG_INT32_MAX,
+						   "number of values");
 	if (n == 0 && state->nulls == 0)
 		portable_invalid("number of values");
 	value_table_reserve(state->table, n);
-	conversions = conversion_context();
+	conversions = value_counts_conversions();
 	old = MemoryContextSwitchTo(conversions);
 	for (int i = 0; i < n; i++)
 	{
@@ -453,139 +427,4 @@ gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS)
 	MemoryContextDelete(conversions);
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(state);
-}
-
-/* ---- results ------------------------------------------------------------------------------ */
-
-/* Appends a value with its count as a JSON object to a list. error < 0: there is none. */
-static void
-append_object(StringInfo list, const char *value, int64 count, int64 error)
-{
-	appendStringInfo(list, "%s{\"value\": %s, \"count\": " INT64_FORMAT, list->len > 1 ? ", " : "",
-					 value, count);
-	if (error >= 0)
-		appendStringInfo(list, ", \"error\": " INT64_FORMAT, error);
-	appendStringInfoChar(list, '}');
-}
-
-/* Appends the values with the largest counts as JSON objects to the list. */
-static void
-append_values(StringInfo list, const ValueCounts *state)
-{
-	const ValueTable *table = state->table;
-	int64 most = state->k > 0 ? state->k : PG_INT64_MAX;
-	Oid type = table->type->type_id;
-	MemoryContext conversions = conversion_context();
-	int64 nulls = state->nulls;
-	FmgrInfo to_json;
-	ValueEntry **largest = value_table_largest(table, most, &most);
-	int64 left = state->k > 0 ? state->k : PG_INT64_MAX;
-	MemoryContext old;
-
-	aggmap_init_function(&to_json, F_TO_JSONB, JSONBOID, 1, &type, InvalidOid);
-	old = MemoryContextSwitchTo(conversions);
-	for (int64 i = 0; i < most && left > 0; i++, left--)
-	{
-		const ValueEntry *entry = largest[i];
-		Jsonb *json;
-
-		CHECK_FOR_INTERRUPTS();
-		if (nulls > entry->count - (table->errors ? table->errors[entry - table->entries] : 0))
-		{
-			append_object(list, "null", nulls, table->errors ? 0 : -1);
-			nulls = 0;
-			if (--left == 0)
-				break;
-		}
-		MemoryContextReset(conversions);
-		json = DatumGetJsonbP(FunctionCall1(&to_json, entry->value));
-		append_object(list, JsonbToCString(NULL, &json->root, VARSIZE(json)), entry->count,
-					  table->errors ? table->errors[entry - table->entries] : -1);
-	}
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(conversions);
-	if (nulls > 0 && left > 0)
-		append_object(list, "null", nulls, table->errors ? 0 : -1);
-}
-
-/*
- * Returns the state in argument 0, or NULL. Raises an error if it is of another aggregate, as
- * gpuagg_finish() may pass.
- */
-static ValueCounts *
-state_argument(FunctionCallInfo fcinfo, CountsForm form)
-{
-	ValueCounts *state = PG_ARGISNULL(0) ? NULL : (ValueCounts *) PG_GETARG_POINTER(0);
-
-	if (state && state->form != form)
-		portable_invalid("kind");
-	return state;
-}
-
-/* Final function of gpu_value_counts and gpu_top_k. NULL without rows. */
-static Datum
-counts_as_json(FunctionCallInfo fcinfo, CountsForm form)
-{
-	ValueCounts *state = state_argument(fcinfo, form);
-	StringInfoData list;
-
-	if (state == NULL)
-		PG_RETURN_NULL();
-	initStringInfo(&list);
-	appendStringInfoChar(&list, '[');
-	append_values(&list, state);
-	appendStringInfoChar(&list, ']');
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(list.data));
-}
-
-/* Final function of gpu_value_counts. */
-Datum
-gpuagg_value_counts_final(PG_FUNCTION_ARGS)
-{
-	return counts_as_json(fcinfo, FORM_VALUE_COUNTS);
-}
-
-/* Final function of gpu_top_k. */
-Datum
-gpuagg_top_k_final(PG_FUNCTION_ARGS)
-{
-	return counts_as_json(fcinfo, FORM_TOP_K);
-}
-
-/* Comparator of qsort_interruptible */
-static int
-compare_counts(const void *a, const void *b, void *arg)
-{
-	int64 x = *(const int64 *) a;
-	int64 y = *(const int64 *) b;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * Final function of gpu_entropy. NULL if no row counts. Terms are added up in the order of counts,
- * so that the sum does not depend on the order of rows.
- */
-Datum
-gpuagg_entropy_final(PG_FUNCTION_ARGS)
-{
-	ValueCounts *state = state_argument(fcinfo, FORM_ENTROPY);
-	int64 *counts;
-	int64 n;
-	double sum = 0;
-
-	if (state == NULL)
-		PG_RETURN_NULL();
-	n = state->table->n;
-	counts = palloc_extended((n + 1) * sizeof(int64), MCXT_ALLOC_HUGE);
-	INTERRUPTIBLE_FOR (i, 0, n)
-		counts[i] = state->table->entries[i].count;
-	qsort_interruptible(counts, n, sizeof(int64), compare_counts, NULL);
-	INTERRUPTIBLE_FOR (i, 0, n)
-	{
-		double share = (double) counts[i] / (double) state->rows;
-
-		sum += share * log2(1 / share);
-	}
-	PG_RETURN_FLOAT8(sum);
 }

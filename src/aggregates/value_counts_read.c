@@ -54,8 +54,7 @@ rows_of(JsonbContainer *object, const char *key, bool *isnull)
 		return (Datum) 0;
 	if (number->type != jbvNumeric)
 		report_invalid("A count or an error is not a number.");
-	rows = DatumGetInt64(
-		DirectFunctionCall1(numeric_int8, NumericGetDatum(number->val.numeric)));
+	rows = DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(number->val.numeric)));
 	if (rows < 0)
 		report_invalid("A count or an error is negative.");
 	return Int64GetDatum(rows);
@@ -74,8 +73,8 @@ value_of(JsonbContainer *object, bool *isnull)
 	if (*isnull)
 		return (Datum) 0;
 	if (value->type == jbvString)
-		return PointerGetDatum(cstring_to_text_with_len(value->val.string.val,
-														value->val.string.len));
+		return PointerGetDatum(
+			cstring_to_text_with_len(value->val.string.val, value->val.string.len));
 	json = JsonbValueToJsonb(value);
 	return CStringGetTextDatum(JsonbToCString(NULL, &json->root, VARSIZE(json)));
 }
@@ -92,10 +91,10 @@ gpu_value_counts_rows(PG_FUNCTION_ARGS)
 	if (!JsonContainerIsArray(list) || JsonContainerIsScalar(list))
 		report_invalid("It is not an array.");
 	InitMaterializedSRF(fcinfo, 0);
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg row of values",
-								ALLOCSET_DEFAULT_SIZES);
+	cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "gpuagg row of values", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	/* the lengths of bars need the largest count, which is not the first one in lists made by hand */
+	/* bars need the largest count, which is not the first one in lists made by hand */
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32 i = 0; i < JsonContainerSize(list); i++)
 		{

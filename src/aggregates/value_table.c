@@ -2,8 +2,8 @@
  * value_table.c
  *	  A hash table of the distinct values of a group; see value_table.h.
  *
- * Entries are in an array, and a table of slots with open addressing has their numbers. A group with
- * few values has no slots. All sizes may exceed 1 GB.
+ * Entries are in an array, and a table of slots with open addressing has their numbers. A group
+ * with few values has no slots. All sizes may exceed 1 GB.
  */
 #include "postgres.h"
 
@@ -89,10 +89,7 @@ make_slots(ValueTable *table, int64 n)
 		fill_slot(table, i);
 }
 
-/*
- * At most three quarters of the slots are in use. Merging needs the room beforehand: entries come in
- * the order of another table's slots, and would all be in one part of a table that grows meanwhile.
- */
+/* At most three quarters of the slots are in use. */
 void
 value_table_reserve(ValueTable *table, int64 n)
 {
@@ -237,8 +234,7 @@ value_table_compare(const ValueTable *table, Datum a, Datum b)
 	int c = 0;
 
 	if (OidIsValid(table->type->cmp_proc_finfo.fn_oid))
-		c = DatumGetInt32(
-			FunctionCall2Coll(&table->type->cmp_proc_finfo, table->collation, a, b));
+		c = DatumGetInt32(FunctionCall2Coll(&table->type->cmp_proc_finfo, table->collation, a, b));
 	return c != 0 ? c : argtype_compare_bytes(table->type, a, b);
 }
 

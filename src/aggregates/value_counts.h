@@ -1,0 +1,36 @@
+/*
+ * value_counts.h
+ *	  States of gpu_value_counts, gpu_top_k and gpu_entropy.
+ */
+#ifndef GPUAGG_VALUE_COUNTS_H
+#define GPUAGG_VALUE_COUNTS_H
+
+#include "postgres.h"
+
+#include "aggregates/value_table.h"
+
+/* The aggregate. States have these numbers. */
+typedef enum CountsForm
+{
+	FORM_VALUE_COUNTS,
+	FORM_TOP_K,
+	FORM_ENTROPY
+} CountsForm;
+
+/* The transition state. */
+typedef struct ValueCounts
+{
+	CountsForm form;
+	int k;      /* 0: all values */
+	int64 rows; /* whose values are not NULL */
+	int64 nulls;
+	int64 floor; /* no value that is not in the table has more rows */
+	ValueTable *table;
+} ValueCounts;
+
+/*
+ * Returns a context for conversions of single values, which the caller resets before each of them.
+ */
+extern MemoryContext value_counts_conversions(void);
+
+#endif /* GPUAGG_VALUE_COUNTS_H */
