@@ -8,6 +8,7 @@
 #include "utils/datum.h"
 
 #include "aggregates/argtype.h"
+#include "common/compat.h"
 
 /*
  * Returns the type cache entry with the fields that the TYPECACHE_ flag names. Raises an error if

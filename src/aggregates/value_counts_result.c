@@ -18,6 +18,7 @@
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/portable.h"
 #include "aggregates/value_counts.h"
+#include "common/compat.h"
 #include "common/interruptible.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_value_counts_final);
