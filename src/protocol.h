@@ -91,8 +91,8 @@
 #define WIRE_MAX_DEVICES 16
 #define WIRE_MAX_BODY (1u << 20)
 
-/* Most bytes of a packed group key. */
-#define WIRE_MAX_KEY_BYTES 16
+/* Most bytes of a packed group key: values of 8 bytes, and one byte for NULLs, in whole words. */
+#define WIRE_MAX_KEY_BYTES (8 * WIRE_MAX_KEYS + 4)
 
 /*
  * Number of an arena's buffers, and bytes of each. A buffer has room for a batch, or for at least
@@ -206,9 +206,9 @@ wire_width(int type)
 /*
  * A column of the group key, and where its values are in the packed key.
  *
- * A packed key has key_bytes bytes (4, 8 or 16): the `width` low bytes of each key column at its
- * offset, then one byte for NULLs, unless no key column has `nullable`. Bit k of that byte is set
- * if key column k is NULL; its value bytes are then zero. All other bytes are zero. Groups are
+ * A packed key has key_bytes bytes (wire_key_bytes): the `width` low bytes of each key column at
+ * its offset, then one byte for NULLs, unless no key column has `nullable`. Bit k of that byte is
+ * set if key column k is NULL; its value bytes are then zero. All other bytes are zero. Groups are
  * returned with such keys. The server's own tables have shorter keys until the first NULL comes.
  */
 typedef struct WireKey
@@ -286,6 +286,13 @@ typedef struct WireSlot
 	uint32_t formula; /* GpuaggBinFormula (operators/bins.h), for WIRE_BIN_UNIFORM */
 } WireSlot;
 
+/* Returns the bytes of a packed key whose values and NULL byte end at byte `end`. */
+static inline int
+wire_key_bytes(int end)
+{
+	return end <= 4 ? 4 : end <= 8 ? 8 : end <= 16 ? 16 : (end + 3) / 4 * 4;
+}
+
 /* Flags of a query. */
 #define WIRE_ORDERED 1 /* some operator does not commute: rows are kept in order */
 /*
@@ -312,7 +319,7 @@ typedef struct WireQuery
 	uint16_t ncols;
 	uint16_t nkeys;
 	uint16_t nslots;
-	uint16_t key_bytes;   /* 4, 8 or 16; 0 without keys */
+	uint16_t key_bytes;   /* of a packed key; 0 without keys */
 	uint32_t null_offset; /* offset of the NULL byte in the key; key_bytes: there is none */
 	uint32_t nthresholds;
 	uint32_t norder; /* 0: rows are ordered as they come */

@@ -195,54 +195,23 @@ copy_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *out, DeviceError
 	return DEVICE_OK;
 }
 
-/* Returns whether key k of the other query may be NULL. */
-static bool
-may_be_null(const DeviceQuery *other, int k)
+/* Returns a bit for each key of the other query that may be NULL. */
+static uint32_t
+null_keys(const DeviceQuery *other)
 {
-	if (!other->q->keys[k].nullable)
-		return false;
-	if (other->groups.form == FORM_DIRECT)
-		return other->groups.ranges.has_null[k];
-	return other->groups.form != FORM_HASH ||
-		other->groups.hash.table.key_bytes > (int) other->q->null_offset;
-}
+	const WireQuery *q = other->q;
+	GroupKeys keys = group_keys(other);
+	uint32_t nulls = 0;
 
-/*
- * Unpacks the n packed keys in scratch.staging to columns in scratch.computed.  Sets the key
- * columns of *rows.
- */
-static DeviceStatus
-unpack_keys(DeviceQuery *query, const DeviceQuery *other, int64_t n, Rows *rows, DeviceError *error)
-{
-	static const int types[] = {[1] = WIRE_I8, [2] = WIRE_I16, [4] = WIRE_I32, [8] = WIRE_I64};
-	const WireQuery *q = query->q;
-	UnpackKeys unpack = {
-		.nkeys = q->nkeys, .key_bytes = q->key_bytes, .null_offset = (int) q->null_offset};
-	size_t bytes = 0;
-	char *at;
-
-	for (int k = 0; k < q->nkeys; k++)
-		bytes += wire_align(n * q->keys[k].width) + wire_align(wire_bitmap_bytes(n));
-	DEVICE_CHECK(memory_reserve(query, &query->scratch.computed, bytes, error));
-	at = query->scratch.computed.at;
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		DeviceColumn *col = &rows->cols[q->keys[k].col];
+		bool may_be = other->groups.form == FORM_DIRECT ?
+			keys.has_null[k] :
+			other->groups.form != FORM_HASH || keys.table_bytes > keys.null_offset;
 
-		*col = (DeviceColumn){.values = at, .type = types[q->keys[k].width]};
-		unpack.width[k] = q->keys[k].width;
-		unpack.offset[k] = q->keys[k].offset;
-		unpack.values[k] = at;
-		at += wire_align(n * q->keys[k].width);
-		if (may_be_null(other, k))
-		{
-			unpack.validity[k] = (uint32_t *) at;
-			col->validity = (const uint8_t *) at;
-		}
-		at += wire_align(wire_bitmap_bytes(n));
+		nulls |= (uint32_t) (q->keys[k].nullable && may_be) << k;
 	}
-	KERNEL_CHECK(device_unpack_keys(&unpack, query->scratch.staging.at, n, query->stream));
-	return DEVICE_OK;
+	return nulls;
 }
 
 /*
@@ -298,7 +267,8 @@ combine_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *groups, const
 	DeviceStatus status;
 
 	DEVICE_CHECK(copy_groups(query, other, groups, error));
-	DEVICE_CHECK(unpack_keys(query, other, groups->n, &rows, error));
+	DEVICE_CHECK(keys_to_columns(query, query->scratch.staging.at, groups->n, null_keys(other),
+								 &query->scratch.computed, rows.cols, error));
 	/* a change of the form uses scratch.staging */
 	staging = query->scratch.staging;
 	query->scratch.staging = (DeviceMemory){NULL, 0};

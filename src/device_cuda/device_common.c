@@ -57,6 +57,8 @@ cuda_status(cudaError_t err, const char *call, DeviceError *error)
 DeviceStatus
 kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error)
 {
+	if (status == GPUAGG_CUDA_OK)
+		return DEVICE_OK;
 	if (status == GPUAGG_CUDA_ERROR)
 	{
 		snprintf(error->text, sizeof(error->text), "%.250s", gpuagg_cuda_last_error());

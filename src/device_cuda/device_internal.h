@@ -116,7 +116,8 @@ typedef struct GroupStates
 	 * If groups may have no rows: room for the list of those with rows, and a workspace behind it.
 	 */
 	DeviceMemory list;
-	DeviceMemory keys; /* FORM_RUNS: packed keys of key_bytes each */
+	/* packed keys of key_bytes each, for FORM_RUNS, and a hash table of shortened keys */
+	DeviceMemory keys;
 } GroupStates;
 
 /* Returns the offset of the workspace in GroupStates.list. */
@@ -131,7 +132,11 @@ typedef struct HashTable
 {
 	GpuaggGroupTable table;
 	DeviceMemory memory;
+	bool shortened; /* its keys stand for ones of more than 16 bytes (packed_keys.c) */
 } HashTable;
+
+/* Most parts of a key that exceeds 16 bytes: a column each, and one for NULL bits. */
+#define WIDE_MOST_PARTS (WIRE_MAX_KEYS + 1)
 
 /*
  * The groups of a query.  group_tables.c changes all of this together, as the last step of a
@@ -141,11 +146,15 @@ typedef struct Groups
 {
 	GroupForm form;
 	GroupStates states;
-	KeyRanges ranges;           /* FORM_DIRECT */
-	HashTable hash;             /* FORM_HASH */
+	KeyRanges ranges; /* FORM_DIRECT */
+	HashTable hash;   /* FORM_HASH */
+	/* the tables of all parts but the last, of keys of more than 16 bytes, whatever the form */
+	HashTable parts[WIDE_MOST_PARTS - 1];
 	bool runs_may_be_empty;     /* FORM_RUNS: a filter may leave no rows of some run */
 	int source[WIRE_MAX_SLOTS]; /* a slot from whose states this slot's can be derived; SOURCE_* */
 	int64_t ntable;             /* FORM_HASH: groups in the table */
+	int64_t nstored;            /* shortened keys: the first so many groups have whole keys */
+	bool lacks_keys;            /* the table may have further groups, whose keys are lost */
 	int64_t n; /* FORM_HASH: groups of the rows reduced so far; else set by finish */
 } Groups;
 
@@ -415,9 +424,10 @@ extern int64_t cuda_max_bins;
 /* Returns the largest number of groups for which no slot has more bins than that. */
 extern int64_t states_max_groups(const WireQuery *q);
 /*
- * Allocates and initializes the states of `capacity` groups.  If it fails, nothing stays allocated.
+ * Allocates and initializes the states of `capacity` groups; with `keys` also room for their packed
+ * keys.  If it fails, nothing stays allocated.
  */
-extern DeviceStatus states_make(DeviceQuery *query, GroupForm form, int64_t capacity,
+extern DeviceStatus states_make(DeviceQuery *query, GroupForm form, bool keys, int64_t capacity,
 								GroupStates *states, DeviceError *error);
 /* Copies the states of the query's groups from_bins[i] to groups to_bins[i] of *to. */
 extern DeviceStatus states_move(DeviceQuery *query, GroupStates *to, const int32_t *from_bins,
@@ -462,6 +472,74 @@ extern DeviceStatus runs_number(DeviceQuery *query, int64_t words, double rows, 
 extern DeviceStatus runs_sort(DeviceQuery *query, const Rows *rows, const void *keys,
 							  int64_t *nruns, DeviceError *error);
 
+/* ---- hash_tables.c ---- */
+
+/* Most bytes of a key in a hash table. */
+#define HASH_MOST_KEY_BYTES 16
+/* If memory is short, a table grows by at least so many keys. */
+#define HASH_LEAST_GROWTH 4096
+
+/*
+ * Returns the capacity of a query's first table: for twice n keys, and for the estimated number of
+ * groups.
+ */
+extern int64_t hash_first_capacity(const WireQuery *q, int64_t n);
+/* Returns a capacity between `least` and `capacity`, to try if there is too little memory. */
+extern int64_t hash_smaller_capacity(int64_t capacity, int64_t least);
+/*
+ * Allocates the arrays of a table, as one piece of memory.  hash->table.key_bytes is set; the
+ * caller initializes the table.
+ */
+extern DeviceStatus hash_make(DeviceQuery *query, int64_t capacity, HashTable *hash,
+							  DeviceError *error);
+/* Frees the table's memory, and clears *hash. */
+extern void hash_release(DeviceQuery *query, HashTable *hash);
+/*
+ * Looks up n keys, as gpuagg_group_lookup.  Sets *groups to the number of groups in the table.
+ * *full: some keys have no bin, because the table must grow.  Waits.
+ */
+extern DeviceStatus hash_look_up(DeviceQuery *query, const GpuaggGroupTable *table,
+								 const void *keys, const uint8_t *filter, int64_t n, int retry,
+								 int32_t *bins, int64_t *groups, bool *full, DeviceError *error);
+
+/* ---- packed_keys.c ---- */
+
+/* Returns what the packed keys of rows with these columns are made of. */
+extern PackKeys keys_of_columns(const WireQuery *q, const DeviceColumn *cols);
+/*
+ * Unpacks n packed keys of key_bytes each to columns in *memory, and sets the key columns in
+ * `cols`.  Those with a bit in `nulls` may be NULL.
+ */
+extern DeviceStatus keys_to_columns(DeviceQuery *query, const void *keys, int64_t n, uint32_t nulls,
+									DeviceMemory *memory, DeviceColumn *cols, DeviceError *error);
+/*
+ * Returns the bytes of a packed key as long as no key has been NULL.  Without the byte of NULL
+ * bits, the keys may fit into 4, 8 or 16 bytes.
+ */
+extern int keys_narrow_bytes(const WireQuery *q);
+/*
+ * Lengthens n packed keys from `from` to `to` bytes each, in place.  No key is NULL.  The memory
+ * has room for the result.
+ */
+extern void lengthen_keys(char *keys, size_t n, int from, int to);
+/* Returns the bytes of a shortened key, for keys of more than 16 bytes. */
+extern int keys_short_bytes(const WireQuery *q);
+/*
+ * Writes the shortened keys of n rows with these columns to scratch.keys.  Rows that the filter
+ * leaves out have any.  `numbers` has room for n integers, which may be scratch.bins.  Waits.
+ */
+extern DeviceStatus keys_shorten(DeviceQuery *query, const DeviceColumn *cols,
+								 const uint8_t *filter, int64_t n, int32_t *numbers,
+								 DeviceError *error);
+/*
+ * After a lookup of shortened keys: stores the packed keys of the groups from groups.nstored to
+ * groups.ntable, which these rows have.  `rows` has room for nrows integers.
+ */
+extern DeviceStatus keys_store(DeviceQuery *query, const DeviceColumn *cols, const int32_t *bins,
+							   int64_t nrows, int32_t *rows, DeviceError *error);
+/* Releases the tables of parts. */
+extern void keys_release(DeviceQuery *query);
+
 /* ---- group_tables.c ---- */
 
 /*
@@ -474,12 +552,13 @@ extern DeviceStatus groups_start_runs(DeviceQuery *query, int64_t n, bool may_be
  */
 extern DeviceStatus groups_fit(DeviceQuery *query, const Rows *rows, DeviceError *error);
 /*
- * Finds the bins of n packed keys, and inserts new keys.  The table grows as often as needed.  If
- * it fails, the table may have new keys, with bins from query->groups.n on, whose rows are not
- * counted.
+ * Finds the bins of n keys as the table has them, packed or shortened, and inserts new keys.  cols:
+ * the columns that shortened keys were made of.  The table grows as often as needed.  If it fails,
+ * the table may have new keys, with bins from query->groups.n on, whose rows are not counted.
  */
-extern DeviceStatus groups_look_up(DeviceQuery *query, const void *keys, const uint8_t *filter,
-								   int64_t n, int32_t *bins, DeviceError *error);
+extern DeviceStatus groups_look_up(DeviceQuery *query, const void *keys, const DeviceColumn *cols,
+								   const uint8_t *filter, int64_t n, int32_t *bins,
+								   DeviceError *error);
 /* Returns the bins of FORM_DIRECT and FORM_SINGLE, as ranges of the key columns. */
 extern GpuaggBins groups_bins(const DeviceQuery *query, const Rows *rows);
 /* If groups may have no rows: returns the memory with the number of rows of each. */
@@ -491,11 +570,6 @@ extern const DeviceMemory *groups_row_counts(const DeviceQuery *query);
 extern void groups_direct_key(const DeviceQuery *query, int64_t bin, char *key, int key_bytes);
 /* Releases all groups; the form is FORM_UNKNOWN again. */
 extern void groups_release(DeviceQuery *query);
-/*
- * Lengthens n packed keys from `from` to `to` bytes each, in place.  No key is NULL.  The memory
- * has room for the result.
- */
-extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* ---- row_bins.c ---- */
 

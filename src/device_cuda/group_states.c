@@ -51,7 +51,7 @@ init_counts(DeviceQuery *query, int64_t capacity, GroupStates *states, DeviceErr
 
 /* Allocates and initializes states for states_make, which releases them if this fails. */
 static DeviceStatus
-init_states(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *states,
+init_states(DeviceQuery *query, GroupForm form, bool keys, int64_t capacity, GroupStates *states,
 			DeviceError *error)
 {
 	const WireQuery *q = query->q;
@@ -71,20 +71,20 @@ init_states(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *s
 	}
 	if (form == FORM_DIRECT || (form == FORM_RUNS && query->groups.runs_may_be_empty))
 		DEVICE_CHECK(init_counts(query, capacity, states, error));
-	if (form == FORM_RUNS)
+	if (keys)
 		DEVICE_CHECK(memory_reserve(query, &states->keys, capacity * q->key_bytes, error));
 	states->capacity = capacity;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-states_make(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *states,
+states_make(DeviceQuery *query, GroupForm form, bool keys, int64_t capacity, GroupStates *states,
 			DeviceError *error)
 {
 	DeviceStatus status;
 
 	memset(states, 0, sizeof(*states));
-	status = init_states(query, form, capacity, states, error);
+	status = init_states(query, form, keys, capacity, states, error);
 	if (status != DEVICE_OK)
 		states_release(query, states);
 	return status;

@@ -10,8 +10,8 @@
  *	  bins, or to a hash table;
  *	- from a hash table that is full: to a larger one, in which groups keep their bins;
  *	- from a hash table whose packed keys have no byte for NULL bits, when the first NULL comes:
- *	  to one with longer keys.  Most queries never have NULL keys, and keys of 4 and 8 bytes are
- *	  found faster than keys of 8 and 16 bytes;
+ *	  to one with longer keys.  Most queries never have NULL keys, and keys of 4, 8 and 16 bytes
+ *	  are found faster than those of 8, 16 and more bytes;
  *	- from runs, when other rows come: to a hash table.
  *
  * A change first allocates and fills the new table and states.  It replaces the old ones as its
@@ -26,16 +26,6 @@
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
-
-/* The smallest capacity of a hash table; tests make it smaller. */
-#ifndef LEAST_CAPACITY
-#define LEAST_CAPACITY 4096
-#endif
-/* An estimate of the number of groups does not raise the capacity of the first table above this. */
-#define MOST_FIRST_CAPACITY (1 << 20)
-
-/* If memory is short, a table grows by at least so many groups. */
-#define LEAST_GROWTH 4096
 
 /* More direct bins than this are not used: listing the bins with rows would take too long. */
 #define MOST_DIRECT_BINS (1 << 22)
@@ -210,96 +200,36 @@ upload_array(DeviceQuery *query, DeviceMemory *memory, const void *host, size_t 
 
 /* ---- the hash table ---- */
 
-/* The alignment that gpuagg_cuda.h requires for slots and keys of a table. */
-#define TABLE_ALIGN 256
-
-static size_t
-table_align(size_t bytes)
-{
-	return (bytes + TABLE_ALIGN - 1) / TABLE_ALIGN * TABLE_ALIGN;
-}
-
-/* Frees the table's memory, and clears *hash. */
-static void
-release_hash(DeviceQuery *query, HashTable *hash)
-{
-	memory_release(query, &hash->memory);
-	memset(hash, 0, sizeof(*hash));
-}
-
 /*
- * Returns the bytes of a packed key as long as no key has been NULL.  Without the byte of NULL
- * bits, the keys may fit into 4 or 8 bytes.
+ * Returns the bytes of a group's key in or beside a hash table.  Keys have their full length from
+ * the start if they are shortened, and if rows are kept, whose bins must not change.
  */
 static int
-narrow_key_bytes(const WireQuery *q)
+group_key_bytes(const WireQuery *q, bool null_keys)
 {
-	const WireKey *last = &q->keys[q->nkeys - 1];
-	int end = last->offset + last->width;
+	int narrow = keys_narrow_bytes(q);
 
-	return end <= 4 ? 4 : end <= 8 ? 8 : 16;
+	return null_keys || wire_keeps_rows(q) || narrow > HASH_MOST_KEY_BYTES ? q->key_bytes : narrow;
 }
 
-/*
- * Returns the bytes of a key in a hash table.  If rows are kept, their bins must not change, so
- * that the table has keys of full length from the start.
- */
-static int
-table_key_bytes(const WireQuery *q, bool null_keys)
+/* Returns a table without memory.  null_keys: some key is NULL. */
+static HashTable
+describe_hash(const WireQuery *q, bool null_keys)
 {
-	return null_keys || wire_keeps_rows(q) ? q->key_bytes : narrow_key_bytes(q);
-}
+	int bytes = group_key_bytes(q, null_keys);
+	HashTable hash = {.shortened = bytes > HASH_MOST_KEY_BYTES};
 
-void
-lengthen_keys(char *keys, size_t n, int from, int to)
-{
-	/* most queries have int4 keys: copy them as whole words */
-	if (from == 4 && to == 8)
-		for (size_t i = n; i-- > 0;)
-		{
-			uint64_t key = 0;
-
-			memcpy(&key, keys + i * 4, 4);
-			memcpy(keys + i * 8, &key, 8);
-		}
-	else if (from < to)
-		for (size_t i = n; i-- > 0;)
-		{
-			memmove(keys + i * to, keys + i * from, from);
-			memset(keys + i * to + from, 0, to - from);
-		}
+	hash.table.key_bytes = hash.shortened ? keys_short_bytes(q) : bytes;
+	return hash;
 }
 
 /* After a failure: releases a new table and its states.  Returns the status. */
 static DeviceStatus
 release_new_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 {
-	release_hash(query, hash);
+	hash_release(query, hash);
 	states_release(query, states);
 	return status;
-}
-
-/*
- * Allocates the arrays of a table, as one piece of memory.  hash->table.key_bytes is set; the
- * caller initializes the table.
- */
-static DeviceStatus
-make_hash(DeviceQuery *query, int64_t capacity, HashTable *hash, DeviceError *error)
-{
-	int key_bytes = hash->table.key_bytes;
-	size_t slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
-	size_t keys = table_align(capacity * key_bytes);
-	char *at;
-
-	DEVICE_CHECK(
-		memory_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
-	at = hash->memory.at;
-	hash->table.capacity = capacity;
-	hash->table.seed = query->seed;
-	hash->table.slots = at;
-	hash->table.keys = at + slots;
-	hash->table.counters = (GpuaggGroupCounters *) (at + slots + keys);
-	return DEVICE_OK;
 }
 
 /* Allocates a table, and the states of as many groups. */
@@ -309,8 +239,8 @@ make_table_and_states(DeviceQuery *query, int64_t capacity, HashTable *hash, Gro
 {
 	DeviceStatus status;
 
-	DEVICE_CHECK(make_hash(query, capacity, hash, error));
-	status = states_make(query, FORM_HASH, capacity, states, error);
+	DEVICE_CHECK(hash_make(query, capacity, hash, error));
+	status = states_make(query, FORM_HASH, hash->shortened, capacity, states, error);
 	if (status != DEVICE_OK)
 		memory_release(query, &hash->memory);
 	return status;
@@ -334,7 +264,7 @@ make_table_within_memory(DeviceQuery *query, int64_t capacity, int64_t least, Ha
 	while ((status = make_table_and_states(query, capacity, hash, states, error)) ==
 			   DEVICE_NO_MEMORY &&
 		   capacity > least)
-		capacity = capacity - least < LEAST_GROWTH ? least : least + (capacity - least) / 2;
+		capacity = hash_smaller_capacity(capacity, least);
 	return status;
 }
 
@@ -346,13 +276,10 @@ static DeviceStatus
 make_first_table(DeviceQuery *query, int64_t n, HashTable *hash, GroupStates *states,
 				 DeviceError *error)
 {
-	double groups = query->q->est_groups * 1.25;
-	int64_t capacity = LEAST_CAPACITY;
 	GpuaggCudaStatus status;
 
-	while (capacity < 2 * n || (capacity < groups && capacity < MOST_FIRST_CAPACITY))
-		capacity *= 2;
-	DEVICE_CHECK(make_table_within_memory(query, capacity, n + 1, hash, states, error));
+	DEVICE_CHECK(make_table_within_memory(query, hash_first_capacity(query->q, n), n + 1, hash,
+										  states, error));
 	status = gpuagg_group_init(&hash->table, query->stream);
 	return status == GPUAGG_CUDA_OK ?
 		DEVICE_OK :
@@ -368,6 +295,10 @@ move_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceErro
 		CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, query->groups.states.slot[s].at,
 								   query->groups.n * slot_state_bytes(query->q, s),
 								   cudaMemcpyDeviceToDevice, query->stream));
+	if (hash->shortened)
+		CUDA_CHECK(cudaMemcpyAsync(states->keys.at, query->groups.states.keys.at,
+								   query->groups.nstored * query->q->key_bytes,
+								   cudaMemcpyDeviceToDevice, query->stream));
 	return DEVICE_OK;
 }
 
@@ -375,7 +306,7 @@ move_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceErro
 static void
 replace_groups(DeviceQuery *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
-	release_hash(query, &query->groups.hash);
+	hash_release(query, &query->groups.hash);
 	states_release(query, &query->groups.states);
 	query->groups.form = form;
 	query->groups.states = *states;
@@ -388,13 +319,15 @@ static DeviceStatus
 grow_hash(DeviceQuery *query, DeviceError *error)
 {
 	int64_t old = query->groups.hash.table.capacity;
-	HashTable hash = {.table = {.key_bytes = query->groups.hash.table.key_bytes}};
+	HashTable hash = {.table = {.key_bytes = query->groups.hash.table.key_bytes},
+					  .shortened = query->groups.hash.shortened};
 	GroupStates states;
 	DeviceStatus status;
 
 	DEVICE_CHECK(derived_slots_store(query, false, error));
-	DEVICE_CHECK(make_table_within_memory(
-		query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states, error));
+	DEVICE_CHECK(make_table_within_memory(query, 4 * old,
+										  old + (old < HASH_LEAST_GROWTH ? 1 : HASH_LEAST_GROWTH),
+										  &hash, &states, error));
 	status = move_groups(query, &hash, &states, error);
 	if (status != DEVICE_OK)
 		return release_new_groups(query, &hash, &states, status);
@@ -404,41 +337,44 @@ grow_hash(DeviceQuery *query, DeviceError *error)
 }
 
 /*
- * Waits for the last lookup in the table.  Sets *status to its result, and *groups to the number of
- * groups in the table.
+ * Looks up shortened keys.  The whole keys of new groups are stored at once: if these rows are not
+ * reduced, groups of another device may nevertheless find their keys in the table.
  */
 static DeviceStatus
-read_outcome(DeviceQuery *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status,
-			 int64_t *groups, DeviceError *error)
+look_up_shortened(DeviceQuery *query, const DeviceColumn *cols, const uint8_t *filter, int64_t n,
+				  int retry, int32_t *bins, bool *full, DeviceError *error)
 {
-	GpuaggGroupCounters counters;
+	Groups *groups = &query->groups;
 
-	DEVICE_CHECK(device_query_read(query, &counters, table->counters, sizeof(counters), error));
-	*status = gpuagg_group_outcome(table, &counters, groups);
+	if (groups->lacks_keys)
+		return device_fail(error, DEVICE_UNSUPPORTED, "the keys of some groups were not stored");
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.slot_bins, n * sizeof(int32_t), error));
+	groups->lacks_keys = true;
+	DEVICE_CHECK(hash_look_up(query, &groups->hash.table, query->scratch.keys.at, filter, n, retry,
+							  bins, &groups->ntable, full, error));
+	DEVICE_CHECK(keys_store(query, cols, bins, n, query->scratch.slot_bins.at, error));
+	groups->lacks_keys = false;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-groups_look_up(DeviceQuery *query, const void *keys, const uint8_t *filter, int64_t n,
-			   int32_t *bins, DeviceError *error)
+groups_look_up(DeviceQuery *query, const void *keys, const DeviceColumn *cols,
+			   const uint8_t *filter, int64_t n, int32_t *bins, DeviceError *error)
 {
-	for (int retry = 0;; retry = 1)
-	{
-		GpuaggCudaStatus status;
-		int64_t groups;
+	Groups *groups = &query->groups;
+	bool full = true;
 
-		KERNEL_CHECK(gpuagg_group_lookup(&query->groups.hash.table, keys, filter, n, retry, bins,
-										 query->stream));
-		DEVICE_CHECK(read_outcome(query, &query->groups.hash.table, &status, &groups, error));
-		if (status == GPUAGG_CUDA_OK)
-		{
-			query->groups.ntable = groups;
-			return DEVICE_OK;
-		}
-		if (status != GPUAGG_CUDA_FULL)
-			return kernel_status(status, "gpuagg_group_lookup", error);
-		DEVICE_CHECK(grow_hash(query, error));
+	for (int retry = 0; full; retry = 1)
+	{
+		if (groups->hash.shortened)
+			DEVICE_CHECK(look_up_shortened(query, cols, filter, n, retry, bins, &full, error));
+		else
+			DEVICE_CHECK(hash_look_up(query, &groups->hash.table, keys, filter, n, retry, bins,
+									  &groups->ntable, &full, error));
+		if (full)
+			DEVICE_CHECK(grow_hash(query, error));
 	}
+	return DEVICE_OK;
 }
 
 /* ---- changing the form ---- */
@@ -450,6 +386,9 @@ typedef struct OldBins
 	int32_t *list;     /* old bins; malloc'ed host memory */
 	DeviceMemory from; /* the same, on the device */
 	DeviceMemory to;   /* new bins, on the device */
+	/* for a table of shortened keys: */
+	DeviceMemory keys;    /* packed keys */
+	DeviceMemory columns; /* the same, as columns */
 } OldBins;
 
 /*
@@ -492,7 +431,7 @@ move_to_direct(DeviceQuery *query, OldBins *old, const KeyRanges *ranges, int64_
 	for (int64_t i = 0; i < old->n; i++)
 		old->list[i] = moved_bin(query, ranges, old->list[i]);
 	DEVICE_CHECK(upload_array(query, &old->to, old->list, old->n * sizeof(int32_t), error));
-	DEVICE_CHECK(states_make(query, FORM_DIRECT, bins, &states, error));
+	DEVICE_CHECK(states_make(query, FORM_DIRECT, false, bins, &states, error));
 	status = states_move(query, &states, old->from.at, old->to.at, old->n, error);
 	if (status != DEVICE_OK)
 	{
@@ -504,6 +443,19 @@ move_to_direct(DeviceQuery *query, OldBins *old, const KeyRanges *ranges, int64_
 	return DEVICE_OK;
 }
 
+/* Shortens the packed keys in old->keys: writes the shortened ones to scratch.keys. */
+static DeviceStatus
+shorten_old_keys(DeviceQuery *query, OldBins *old, DeviceError *error)
+{
+	DeviceColumn cols[WIRE_MAX_COLS];
+	uint32_t nulls = 0;
+
+	for (int k = 0; k < query->q->nkeys; k++)
+		nulls |= (uint32_t) query->q->keys[k].nullable << k;
+	DEVICE_CHECK(keys_to_columns(query, old->keys.at, old->n, nulls, &old->columns, cols, error));
+	return keys_shorten(query, cols, NULL, old->n, old->to.at, error);
+}
+
 /*
  * Inserts the keys of the old groups, which are in scratch.keys, into a new table with room for
  * them, and copies their states.  Sets *ngroups to the number of groups in the table.
@@ -512,12 +464,17 @@ static DeviceStatus
 fill_hash(DeviceQuery *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
 {
-	GpuaggCudaStatus status;
+	bool full;
 
-	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->scratch.keys.at, NULL, old->n, 0,
-									 old->to.at, query->stream));
-	DEVICE_CHECK(read_outcome(query, &hash->table, &status, ngroups, error));
-	KERNEL_CHECK(status);
+	if (hash->shortened)
+		DEVICE_CHECK(shorten_old_keys(query, old, error));
+	DEVICE_CHECK(hash_look_up(query, &hash->table, query->scratch.keys.at, NULL, old->n, 0,
+							  old->to.at, ngroups, &full, error));
+	if (full)
+		return device_fail(error, DEVICE_UNSUPPORTED, "no room for the groups in a larger table");
+	if (hash->shortened)
+		KERNEL_CHECK(device_scatter(old->keys.at, query->q->key_bytes, old->to.at, old->n,
+									states->keys.at, query->stream));
 	return states_move(query, states, old->from.at, old->to.at, old->n, error);
 }
 
@@ -557,15 +514,16 @@ read_keys(DeviceQuery *query, const OldBins *old, int key_bytes, char **keys, De
 static DeviceStatus
 move_to_hash(DeviceQuery *query, OldBins *old, bool null_keys, DeviceError *error)
 {
-	HashTable hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
+	HashTable hash = describe_hash(query->q, null_keys);
+	int key_bytes = group_key_bytes(query->q, null_keys);
 	char *keys;
 	GroupStates states;
 	int64_t ngroups = 0;
-	DeviceStatus status = read_keys(query, old, hash.table.key_bytes, &keys, error);
+	DeviceStatus status = read_keys(query, old, key_bytes, &keys, error);
 
 	if (status == DEVICE_OK)
-		status =
-			upload_array(query, &query->scratch.keys, keys, old->n * hash.table.key_bytes, error);
+		status = upload_array(query, hash.shortened ? &old->keys : &query->scratch.keys, keys,
+							  old->n * key_bytes, error);
 	free(keys);
 	DEVICE_CHECK(status);
 	DEVICE_CHECK(memory_reserve(query, &old->to, old->n * sizeof(int32_t), error));
@@ -574,7 +532,7 @@ move_to_hash(DeviceQuery *query, OldBins *old, bool null_keys, DeviceError *erro
 	if (status != DEVICE_OK)
 		return release_new_groups(query, &hash, &states, status);
 	replace_groups(query, FORM_HASH, &hash, &states);
-	query->groups.n = query->groups.ntable = ngroups;
+	query->groups.n = query->groups.ntable = query->groups.nstored = ngroups;
 	return DEVICE_OK;
 }
 
@@ -674,7 +632,7 @@ change_form_if_needed(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	bool runs = query->groups.form == FORM_RUNS && rows->heads == NULL;
 	bool out_of_range = query->groups.form == FORM_DIRECT && widen_ranges(q, rows, &ranges);
 	bool narrow = query->groups.form == FORM_HASH && has_null_keys(q, rows) &&
-		query->groups.hash.table.key_bytes < table_key_bytes(q, true);
+		!query->groups.hash.shortened && query->groups.hash.table.key_bytes < q->key_bytes;
 
 	if (!runs && !out_of_range && !narrow)
 		return DEVICE_OK;
@@ -687,6 +645,8 @@ change_form_if_needed(DeviceQuery *query, const Rows *rows, DeviceError *error)
 		status = leave_narrow_keys(query, &old, error);
 	memory_release(query, &old.from);
 	memory_release(query, &old.to);
+	memory_release(query, &old.keys);
+	memory_release(query, &old.columns);
 	free(old.list);
 	return status;
 }
@@ -718,11 +678,11 @@ choose_form(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	}
 	if (form == FORM_HASH)
 	{
-		hash.table.key_bytes = table_key_bytes(q, has_null_keys(q, rows));
+		hash = describe_hash(q, has_null_keys(q, rows));
 		DEVICE_CHECK(make_first_table(query, 0, &hash, &states, error));
 	}
 	else
-		DEVICE_CHECK(states_make(query, form, (int64_t) bins, &states, error));
+		DEVICE_CHECK(states_make(query, form, false, (int64_t) bins, &states, error));
 	replace_groups(query, form, &hash, &states);
 	if (form == FORM_DIRECT)
 		query->groups.ranges = ranges;
@@ -736,7 +696,7 @@ groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty, DeviceError 
 	GroupStates states;
 
 	query->groups.runs_may_be_empty = may_be_empty;
-	DEVICE_CHECK(states_make(query, FORM_RUNS, n, &states, error));
+	DEVICE_CHECK(states_make(query, FORM_RUNS, true, n, &states, error));
 	replace_groups(query, FORM_RUNS, &none, &states);
 	return DEVICE_OK;
 }
@@ -759,10 +719,12 @@ void
 groups_release(DeviceQuery *query)
 {
 	states_release(query, &query->groups.states);
-	release_hash(query, &query->groups.hash);
+	hash_release(query, &query->groups.hash);
+	keys_release(query);
 	memory_release(query, &query->result.top);
 	query->result.listed = NULL;
 	query->groups.runs_may_be_empty = false;
-	query->groups.n = query->groups.ntable = 0;
+	query->groups.n = query->groups.ntable = query->groups.nstored = 0;
+	query->groups.lacks_keys = false;
 	query->groups.form = FORM_UNKNOWN;
 }

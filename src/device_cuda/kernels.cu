@@ -19,12 +19,14 @@ grid_for(int64_t n)
 	return (int) (blocks < 4096 ? (blocks > 0 ? blocks : 1) : 4096);
 }
 
-/* Returns value i of a column, `width` bytes without sign extension. */
+/* Returns value i of a column, `width` bytes without sign extension; 0 if there are none. */
 __device__ static uint64_t
 load_bits(const DeviceColumn &c, int width, int64_t i)
 {
 	switch (width)
 	{
+		case 0:
+			return 0;
 		case 1:
 			return ((const uint8_t *) c.values)[i];
 		case 2:
@@ -68,7 +70,7 @@ pack_kernel(PackKeys pack, int64_t nrows, void *out)
 			else
 				nulls |= (uint64_t) 1 << k;
 		}
-		if (nulls)
+		if (nulls && pack.null_offset < pack.key_bytes)
 			or_bits_into_key(key, nulls, pack.null_offset);
 		if (pack.key_bytes == 4)
 			((uint32_t *) out)[i] = (uint32_t) key[0];

@@ -43,19 +43,32 @@ extern "C"
 						*/
 	} DeviceColumn;
 
+	/* What a packed key is made of; see WireKey. */
 	typedef struct PackKeys
 	{
 		int nkeys;
 		int key_bytes;
-		int null_offset;
-		int width[WIRE_MAX_KEYS];
-		int offset[WIRE_MAX_KEYS];
-		DeviceColumn column[WIRE_MAX_KEYS];
+		int null_offset;              /* of the byte of NULL bits; key_bytes: there is none */
+		int width[WIRE_MAX_KEYS + 1]; /* 0: only the column's NULL bit is wanted */
+		int offset[WIRE_MAX_KEYS + 1];
+		DeviceColumn column[WIRE_MAX_KEYS + 1];
 	} PackKeys;
 
-	/* Writes the packed key of every row; see WireKey. */
+	/* Writes the packed key of every row.  Keys have 4, 8 or 16 bytes. */
 	GpuaggCudaStatus device_pack_keys(const PackKeys *pack, int64_t nrows, void *out,
 									  gpuagg_stream stream);
+
+	/*
+	 * Sets rows[b - first] to the number of any row whose bin is b, for bins from `first` on.
+	 * Entries without such a row stay.
+	 */
+	GpuaggCudaStatus device_rows_of_bins(const int32_t *bins, int64_t nrows, int64_t first,
+										 int32_t *rows, gpuagg_stream stream);
+	/*
+	 * Writes the packed keys of n rows, of any length.  A negative row has a key of zeros.
+	 */
+	GpuaggCudaStatus device_row_keys(const PackKeys *pack, const int32_t *rows, int64_t n,
+									 void *out, gpuagg_stream stream);
 
 	/*
 	 * Copies n rows of row_bytes (a multiple of 4): to[map[i]] = from[i], except where map[i] is

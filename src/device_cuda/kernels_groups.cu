@@ -223,12 +223,40 @@ store_key_bytes(char *key, int64_t value, int offset, int width)
 		key[offset + b] = (char) (value >> 8 * b);
 }
 
-/* Writes packed key i, which has 4, 8 or 16 bytes and is aligned. */
+/* A packed key, in words. */
+union PackedKey
+{
+	uint32_t words[WIRE_MAX_KEY_BYTES / 4];
+	char bytes[WIRE_MAX_KEY_BYTES];
+};
+
+/* Writes packed key i. */
 __device__ static void
-write_key(const char *key, int bytes, void *out, int64_t i)
+write_key(const PackedKey &key, int bytes, void *out, int64_t i)
 {
 	for (int w = 0; w < bytes / 4; w++)
-		((uint32_t *) out)[i * (bytes / 4) + w] = ((const uint32_t *) key)[w];
+		((uint32_t *) out)[i * (bytes / 4) + w] = key.words[w];
+}
+
+/* Clears a packed key from word `from` on. */
+__device__ static void
+clear_key(PackedKey &key, int from, int bytes)
+{
+	for (int w = from; w < bytes / 4; w++)
+		key.words[w] = 0;
+}
+
+/* Packs the key of row i. */
+__device__ static void
+pack_key(const PackKeys &pack, int64_t i, PackedKey &key)
+{
+	clear_key(key, 0, pack.key_bytes);
+	for (int k = 0; k < pack.nkeys; k++)
+		if (is_valid(pack.column[k], i))
+			store_key_bytes(key.bytes, load_integer(pack.column[k], i), pack.offset[k],
+							pack.width[k]);
+		else
+			key.bytes[pack.null_offset] |= 1 << k;
 }
 
 /* Each thread handles one word of heads, because there are far fewer runs than rows. */
@@ -243,15 +271,9 @@ head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads,
 
 		for (uint32_t word = heads[w]; word != 0; word &= word - 1)
 		{
-			int64_t i = 32 * w + __ffs(word) - 1;
-			alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
+			PackedKey key;
 
-			for (int k = 0; k < pack.nkeys; k++)
-				if (is_valid(pack.column[k], i))
-					store_key_bytes(key, load_integer(pack.column[k], i), pack.offset[k],
-									pack.width[k]);
-				else
-					key[pack.null_offset] |= 1 << k;
+			pack_key(pack, 32 * w + __ffs(word) - 1, key);
 			write_key(key, pack.key_bytes, out, run++);
 		}
 	}
@@ -269,25 +291,68 @@ device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *bef
 	return GPUAGG_CUDA_OK;
 }
 
-/* Makes the packed key of a bin; `key` is zeros. */
-__device__ static void
-make_key(const GroupKeys &keys, int64_t bin, char *key)
+__global__ static void
+rows_of_bins_kernel(const int32_t *bins, int64_t nrows, int64_t first, int32_t *rows)
 {
-	if (keys.table)
-		for (int w = 0; w < keys.table_bytes / 4; w++)
-			((uint32_t *) key)[w] =
-				((const uint32_t *) keys.table)[bin * (keys.table_bytes / 4) + w];
-	else
-		for (int k = keys.nkeys - 1; k >= 0; k--)
-		{
-			int64_t digit = bin % keys.extent[k];
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
+		 i += (int64_t) gridDim.x * blockDim.x)
+		if (bins[i] >= first)
+			rows[bins[i] - first] = (int32_t) i;
+}
 
-			bin /= keys.extent[k];
-			if (keys.has_null[k] && digit == keys.extent[k] - 1)
-				key[keys.null_offset] |= 1 << k;
-			else
-				store_key_bytes(key, keys.min[k] + digit, keys.offset[k], keys.width[k]);
-		}
+GpuaggCudaStatus
+device_rows_of_bins(const int32_t *bins, int64_t nrows, int64_t first, int32_t *rows,
+					gpuagg_stream stream)
+{
+	rows_of_bins_kernel<<<grid_for(nrows, 4096), THREADS, 0, stream>>>(bins, nrows, first, rows);
+	CUDA_TRY_LAUNCH("rows_of_bins_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+__global__ static void
+row_keys_kernel(const __grid_constant__ PackKeys pack, const int32_t *rows, int64_t n, void *out)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		PackedKey key;
+
+		if (rows[i] >= 0)
+			pack_key(pack, rows[i], key);
+		else
+			clear_key(key, 0, pack.key_bytes);
+		write_key(key, pack.key_bytes, out, i);
+	}
+}
+
+GpuaggCudaStatus
+device_row_keys(const PackKeys *pack, const int32_t *rows, int64_t n, void *out,
+				gpuagg_stream stream)
+{
+	row_keys_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*pack, rows, n, out);
+	CUDA_TRY_LAUNCH("row_keys_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* Makes the packed key of a bin. */
+__device__ static void
+make_key(const GroupKeys &keys, int64_t bin, PackedKey &key)
+{
+	int words = keys.table ? keys.table_bytes / 4 : 0;
+
+	for (int w = 0; w < words; w++)
+		key.words[w] = ((const uint32_t *) keys.table)[bin * words + w];
+	clear_key(key, words, keys.key_bytes);
+	for (int k = keys.nkeys - 1; k >= 0 && words == 0; k--)
+	{
+		int64_t digit = bin % keys.extent[k];
+
+		bin /= keys.extent[k];
+		if (keys.has_null[k] && digit == keys.extent[k] - 1)
+			key.bytes[keys.null_offset] |= 1 << k;
+		else
+			store_key_bytes(key.bytes, keys.min[k] + digit, keys.offset[k], keys.width[k]);
+	}
 }
 
 __global__ static void
@@ -296,7 +361,7 @@ group_keys_kernel(const __grid_constant__ GroupKeys keys, const int32_t *list, i
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
+		PackedKey key;
 
 		make_key(keys, list ? list[i] : (int32_t) i, key);
 		write_key(key, keys.key_bytes, out, i);
@@ -347,19 +412,19 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 /* What the search for the groups within a limit reads of one bin. */
 struct TopKey
 {
-	alignas(16) char bytes[WIRE_MAX_KEY_BYTES]; /* packed key, if the plan reads keys; else zeros */
-	bool exists;                                /* the bin is a group */
-	bool passes;                                /* it is, and it meets the conditions */
+	PackedKey key; /* only set if the plan reads keys */
+	bool exists;   /* the bin is a group */
+	bool passes;   /* it is, and it meets the conditions */
 
 	__device__ __forceinline__
 	TopKey(const TopGroups &top, int64_t bin)
-		: bytes{}, exists(top.counts == nullptr || top.counts[bin] != 0), passes(false)
+		: exists(top.counts == nullptr || top.counts[bin] != 0), passes(false)
 	{
 		if (!exists)
 			return;
 		if (top.reads_keys)
-			make_key(top.keys, bin, bytes);
-		passes = limit_passes(&top.plan, bin, bytes);
+			make_key(top.keys, bin, key);
+		passes = limit_passes(&top.plan, bin, key.bytes);
 	}
 };
 
@@ -407,11 +472,12 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		TopKey key(top, i);
+		TopKey top_key(top, i);
 
-		groups += key.exists;
-		failed += key.exists && !key.passes;
-		if (searches && key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
+		groups += top_key.exists;
+		failed += top_key.exists && !top_key.passes;
+		if (searches && top_key.passes &&
+			limit_compare(&top.plan, search, i, top_key.key.bytes, &word) == 0)
 		{
 			low = word < low ? word : low;
 			high = word > high ? word : high;
@@ -506,10 +572,10 @@ top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		TopKey key(top, i);
+		TopKey top_key(top, i);
 		uint64_t word;
 
-		if (key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
+		if (top_key.passes && limit_compare(&top.plan, search, i, top_key.key.bytes, &word) == 0)
 			atomicAdd(&digits[limit_digit(search, word)], 1u);
 	}
 	__syncthreads();
@@ -540,11 +606,12 @@ struct InTop
 	__device__ __forceinline__ bool
 	operator()(int32_t bin) const
 	{
-		TopKey key(*top, bin);
+		TopKey top_key(*top, bin);
 		uint64_t word;
 
-		return key.passes &&
-			(search == nullptr || limit_compare(&top->plan, search, bin, key.bytes, &word) >= 0);
+		return top_key.passes &&
+			(search == nullptr ||
+			 limit_compare(&top->plan, search, bin, top_key.key.bytes, &word) >= 0);
 	}
 };
 

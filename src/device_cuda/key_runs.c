@@ -89,7 +89,7 @@ should_sort_rows(const DeviceQuery *query, const Rows *rows)
 			return false;
 	/* with a filter there would be runs without rows, whose keys must not become groups */
 	return q->forced == STRATEGY_SORT && rows->nrows >= SPLIT_ROWS && rows->filter == NULL &&
-		query->groups.hash.table.key_bytes <= 8;
+		query->groups.hash.table.key_bytes <= 8 && !query->groups.hash.shortened;
 }
 
 /* Returns the number of low bits in which keys may differ.  Bits of NULL are above the value's. */

@@ -114,7 +114,7 @@ group_keys(const DeviceQuery *query)
 	GroupKeys keys = {
 		.key_bytes = q->key_bytes, .null_offset = (int) q->null_offset, .nkeys = q->nkeys};
 
-	if (query->groups.form == FORM_RUNS)
+	if (query->groups.states.keys.at)
 		keys.table = query->groups.states.keys.at, keys.table_bytes = q->key_bytes;
 	else if (query->groups.form == FORM_HASH)
 		keys.table = query->groups.hash.table.keys,
@@ -407,6 +407,7 @@ DeviceStatus
 cuda_fetch(DeviceQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	char *base = lane->arena + out->buffer * lane->buffer_bytes;
+	GroupKeys keys = group_keys(query);
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(query->device));
@@ -424,8 +425,7 @@ cuda_fetch(DeviceQuery *query, Lane *lane, const WireGroups *out, DeviceError *e
 	}
 	DEVICE_CHECK(status);
 	DEVICE_CHECK(device_query_wait(query, error));
-	if (query->result.listed == NULL && query->groups.form == FORM_HASH)
-		lengthen_keys(base + out->keys, out->n, query->groups.hash.table.key_bytes,
-					  query->q->key_bytes);
+	if (query->result.listed == NULL && keys.table)
+		lengthen_keys(base + out->keys, out->n, keys.table_bytes, keys.key_bytes);
 	return DEVICE_OK;
 }

@@ -37,17 +37,9 @@ keys_in_place(const DeviceQuery *query, const Rows *rows)
 static DeviceStatus
 pack_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
-	const WireQuery *q = query->q;
-	PackKeys pack = {.nkeys = q->nkeys,
-					 .key_bytes = query->groups.hash.table.key_bytes,
-					 .null_offset = q->null_offset};
+	PackKeys pack = keys_of_columns(query->q, rows->cols);
 
-	for (int k = 0; k < q->nkeys; k++)
-	{
-		pack.width[k] = q->keys[k].width;
-		pack.offset[k] = q->keys[k].offset;
-		pack.column[k] = rows->cols[q->keys[k].col];
-	}
+	pack.key_bytes = query->groups.hash.table.key_bytes;
 	DEVICE_CHECK(
 		memory_reserve(query, &query->scratch.keys, (size_t) rows->nrows * pack.key_bytes, error));
 	KERNEL_CHECK(device_pack_keys(&pack, rows->nrows, query->scratch.keys.at, query->stream));
@@ -68,8 +60,8 @@ locate_sorted(DeviceQuery *query, const Rows *rows, int64_t n, DeviceError *erro
 	DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, n * key_bytes, error));
 	KERNEL_CHECK(device_head_keys(&pack, query->runs.heads.at, query->runs.before.at, rows->nrows,
 								  query->scratch.keys.at, query->stream));
-	DEVICE_CHECK(
-		groups_look_up(query, query->scratch.keys.at, NULL, n, query->scratch.bins.at, error));
+	DEVICE_CHECK(groups_look_up(query, query->scratch.keys.at, NULL, NULL, n,
+								query->scratch.bins.at, error));
 	query->location.runs = (GpuaggRuns){
 		.heads = query->runs.heads.at,
 		.before = query->runs.before.at,
@@ -87,16 +79,19 @@ locate_hash(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	int64_t n = 0;
 
 	DEVICE_CHECK(reserve_bins(query, rows, error));
-	if (keys == NULL)
-	{
+	if (query->groups.hash.shortened)
+		DEVICE_CHECK(keys_shorten(query, rows->cols, rows->filter, rows->nrows,
+								  query->scratch.bins.at, error));
+	else if (keys == NULL)
 		DEVICE_CHECK(pack_keys(query, rows, error));
+	if (keys == NULL)
 		keys = query->scratch.keys.at;
-	}
 	DEVICE_CHECK(runs_sort(query, rows, keys, &n, error));
 	query->stats.sorted = n > 0;
 	if (query->stats.sorted)
 		return locate_sorted(query, rows, n, error);
-	return groups_look_up(query, keys, rows->filter, rows->nrows, query->scratch.bins.at, error);
+	return groups_look_up(query, keys, rows->cols, rows->filter, rows->nrows,
+						  query->scratch.bins.at, error);
 }
 
 /*

@@ -368,9 +368,6 @@ describe_columns(Resident *r)
 
 		r->wire.key_min[k] = i.min;
 		r->wire.key_max[k] = i.max;
-		if (input_null[c] && !query->wire->keys[k].nullable)
-			expr_program_reject(r->program,
-								"NULLs in GROUP BY keys of 16 bytes are not supported on the GPU");
 	}
 	find_nulls(r, nulls);
 	r->wire.nullable = 0;

@@ -46,20 +46,6 @@ has_null(const Column *in, int from, int n)
 	return false;
 }
 
-bool
-cuda_query_null_keys(const CudaQuery *query, const Batch *batch)
-{
-	for (int k = 0; k < query->spec->nkeys; k++)
-	{
-		const CudaColumn *col = &query->cols[query->keycol[k]];
-
-		if (col->travel == TRAVEL_VALUES && !query->wire->keys[k].nullable &&
-			has_null(&batch->cols[col->col], 0, batch->nrows))
-			return true;
-	}
-	return false;
-}
-
 static void
 fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {

@@ -2,9 +2,8 @@
  * query.c
  *	  Translates a query for the GPU server: which columns are sent, and in which form.
  *
- * Integer keys are sent unchanged, and packed on the device into one key of 4, 8 or 16 bytes. Keys
- * of other types are sent as dictionary codes, and so are integer keys that would make the packed
- * key too wide. NULL has a code like any other value. Keys of 16 bytes have no room for NULLs.
+ * Integer keys are sent unchanged, and packed on the device into one key, with a byte for NULLs.
+ * Keys of other types are sent as dictionary codes. NULL has a code like any other value.
  *
  * Arguments are sent in their own width. Decimals are sent in 64 bits if all values of a buffer
  * fit, floats by which an operator orders as codes, and a validity bitmap only if a buffer has
@@ -262,77 +261,40 @@ can_send_key_values(const AggSpec *spec, const KeySpec *key)
 		cuda_native_type(spec->cols[key->col].type) >= 0;
 }
 
-/*
- * Chooses the keys that are sent as values: all that can be, unless the packed key would exceed 16
- * bytes. Then the widest keys become codes, from the last one on. *nulls: there is a byte for NULLs
- * of these keys. If it would be the seventeenth byte there is none, and batches with a NULL key go
- * to the CPU fallback (cuda_query_null_keys). Rows in order, and rows of sets, cannot go there.
- */
-static bool
-choose_raw_keys(const AggSpec *spec, bool *raw, bool *nulls)
-{
-	for (int k = 0; k < spec->nkeys; k++)
-	{
-		raw[k] = can_send_key_values(spec, &spec->keys[k]);
-		if (!raw[k] && spec->cols[spec->keys[k].col].type == COLUMN_DEC)
-			return false;
-	}
-	for (;;)
-	{
-		int bytes = 0;
-		int widest = -1;
-
-		*nulls = false;
-		for (int k = 0; k < spec->nkeys; k++)
-		{
-			int width = column_width(spec->cols[spec->keys[k].col].type);
-
-			bytes += raw[k] ? width : sizeof(int32);
-			*nulls |= raw[k];
-			if (raw[k] && width > sizeof(int32))
-				widest = k;
-		}
-		if (bytes == WIRE_MAX_KEY_BYTES && !spec->ordered && !spec_has_sets(spec))
-			*nulls = false;
-		if (bytes + *nulls <= WIRE_MAX_KEY_BYTES)
-			return true;
-		if (widest < 0)
-			return false;
-		raw[widest] = false;
-	}
-}
-
+/* Adds the columns of the keys, and lays out the packed key. */
 static bool
 translate_keys(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
 	WireQuery *wire = query->wire;
-	bool raw[WIRE_MAX_KEYS];
-	bool nulls;
+	bool nulls = false;
 	int bytes = 0;
 
-	*why = "GROUP BY keys of more than 16 bytes are not supported on the GPU";
-	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw_keys(spec, raw, &nulls))
+	*why = "the query has more GROUP BY keys than the GPU supports";
+	if (spec->nkeys > WIRE_MAX_KEYS)
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeySpec *key = &spec->keys[k];
-		int type = raw[k] ? cuda_native_type(spec->cols[key->col].type) : WIRE_I32;
-		int col;
+		bool raw = can_send_key_values(spec, key);
+		int type = raw ? cuda_native_type(spec->cols[key->col].type) : WIRE_I32;
+		int col =
+			cuda_query_add_column(query, key->col, raw ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
 
-		col =
-			cuda_query_add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
+		*why = "numerics in 128 bits as GROUP BY keys are not supported on the GPU";
+		if (!raw && spec->cols[key->col].type == COLUMN_DEC)
+			return false;
 		query->keycol[k] = col;
 		wire->keys[k].col = col;
 		wire->keys[k].width = wire_width(type);
-		wire->keys[k].nullable = raw[k] && nulls;
+		/* NULL has a code like any other value */
+		wire->keys[k].nullable = raw;
 		wire->keys[k].offset = bytes;
 		bytes += wire_width(type);
+		nulls |= raw;
 	}
 	wire->nkeys = spec->nkeys;
-	wire->key_bytes = bytes + nulls <= 4 ? 4 : bytes + nulls <= 8 ? 8 : 16;
-	if (spec->nkeys == 0)
-		wire->key_bytes = 0;
+	wire->key_bytes = spec->nkeys > 0 ? wire_key_bytes(bytes + nulls) : 0;
 	wire->null_offset = nulls ? bytes : wire->key_bytes;
 	return true;
 }

@@ -126,8 +126,6 @@ extern int cuda_native_type(ColumnType type);
  */
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit,
 							  bool *variants);
-/* Returns whether the batch has a NULL in a key that is sent as not nullable (choose_raw_keys). */
-extern bool cuda_query_null_keys(const CudaQuery *query, const Batch *batch);
 /* Returns whether the batch has numerics that COLUMN_DEC cannot represent. */
 extern bool cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch);
 /*

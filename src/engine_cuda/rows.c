@@ -173,7 +173,6 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
  * for one of these reasons:
  *
  * - unrepresentable numerics;
- * - NULLs in a key that is sent as not nullable;
  * - new keys when the dictionaries have reached their limit;
  * - equal keys that look different (1.0 and 1.00), if there are several keys.
  *
@@ -187,8 +186,7 @@ encode_keys(CudaEngine *cuda, const Batch *batch, bool *for_cpu)
 	bool variants;
 	bool known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
-	*for_cpu = !known || cuda_query_null_keys(cuda->query, batch) ||
-		cuda_query_unrepresentable(cuda->query, batch);
+	*for_cpu = !known || cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants &&
 		(*for_cpu || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&

@@ -23,8 +23,6 @@ check_keys(const WireQuery *q)
 
 	if (q->nkeys == 0)
 		return q->key_bytes == 0 ? NULL : "a key size without keys";
-	if (q->key_bytes != 4 && q->key_bytes != 8 && q->key_bytes != 16)
-		return "key size is not 4, 8 or 16";
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		const WireKey *key = &q->keys[k];
@@ -42,7 +40,10 @@ check_keys(const WireQuery *q)
 	if (end > q->key_bytes || q->null_offset > q->key_bytes ||
 		(q->null_offset < q->key_bytes && q->null_offset < (uint32_t) end))
 		return "keys overlap";
-	return NULL;
+	/* so that a key has at most WIRE_MAX_KEY_BYTES */
+	if (q->null_offset < q->key_bytes)
+		end = (int) q->null_offset + 1;
+	return q->key_bytes == wire_key_bytes(end) ? NULL : "key size";
 }
 
 /* Number of columns that an operator reads; COUNT may have none. */

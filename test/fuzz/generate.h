@@ -75,12 +75,12 @@ make_keys(Connection *c)
 	int end = 0;
 	bool nullable = false;
 
-	for (int k = between(0, 3); k > 0; k--)
+	for (int k = between(0, chance(0.8) ? 3 : WIRE_MAX_KEYS); k > 0; k--)
 	{
 		int col = pick_column(c, WIRE_I8, WIRE_I64);
 		WireKey *key = &q->keys[q->nkeys];
 
-		if (col < 0 || end + wire_width(c->types[col]) > WIRE_MAX_KEY_BYTES)
+		if (col < 0)
 			break;
 		*key = (WireKey){
 			.col = col, .width = wire_width(c->types[col]), .nullable = chance(0.5), .offset = end};
@@ -90,10 +90,7 @@ make_keys(Connection *c)
 	}
 	if (q->nkeys == 0)
 		return;
-	/* keys of 16 bytes have no room for the byte of NULLs */
-	for (int k = 0; k < q->nkeys && end == WIRE_MAX_KEY_BYTES; k++)
-		q->keys[k].nullable = nullable = false;
-	q->key_bytes = end + nullable <= 4 ? 4 : end + nullable <= 8 ? 8 : 16;
+	q->key_bytes = wire_key_bytes(end + nullable);
 	q->null_offset = nullable ? end : q->key_bytes;
 }
 

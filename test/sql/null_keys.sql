@@ -25,7 +25,7 @@ CREATE FUNCTION answers() RETURNS TABLE (keys text, result text) LANGUAGE sql AS
         ('l'), ('ln'), ('a, b'), ('an, b'), ('hn, a'), ('hf, an'), ('s, a, s - 1::int2'),
         -- 16
         ('l, m'), ('ln, m'), ('a, b, c, d'), ('an, b, c, d'), ('af, b, c, d'), ('an, af, c, cn'), ('l, a, b'), ('ln, hn, af'),
-        -- 20 bytes, of which some are sent as dictionary codes
+        -- 18 to 20
         ('l, m, a'), ('ln, m, an'), ('a, b, c, d, e'), ('s, l, m, an')
     ) AS k(keys)
 $$;

@@ -39,7 +39,11 @@ is_resident("SELECT o, gpu_count(*) FROM t GROUP BY o ORDER BY o LIMIT 20");
 is_resident("SELECT b, c, gpu_count(*), gpu_max(i4) FROM t GROUP BY b, c ORDER BY b, c");
 is_resident("SELECT i8, gpu_count(*) FROM t GROUP BY i8 ORDER BY i8 LIMIT 5");
 is_resident("SELECT d, gpu_sum(n) FROM t GROUP BY d ORDER BY d LIMIT 50");
-is_resident("SELECT i8, ts, gpu_count(*) FROM t GROUP BY i8, ts ORDER BY 1 LIMIT 5", 'NULLs in GROUP BY keys of 16 bytes are not supported on the GPU');
+is_resident("SELECT i8, ts, gpu_count(*) FROM t GROUP BY i8, ts ORDER BY 1 LIMIT 5");
+is_resident("SELECT i8, ts, i4, gpu_count(*), gpu_sum(v) FROM t GROUP BY i8, ts, i4 ORDER BY 1, 2, 3 LIMIT 50");
+is_resident("SELECT k, k2, z, i2, d, b, gpu_count(*), gpu_max(n) FROM t GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 5 DESC NULLS LAST, 1, 2, 3, 4, 6 LIMIT 70");
+is_resident("SELECT txt, n, i8 % 50, tz, gpu_avg(f8) FROM t WHERE i4 > -100 GROUP BY 1, 2, 3, 4 HAVING gpu_count(*) = 1 ORDER BY 4, 1, 2, 3 LIMIT 40");
+is_resident("SELECT i8, tz, ts, d, gpu_sum(v) FROM t GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC LIMIT 9");
 is_resident("SELECT k, k2, b, gpu_min(d), gpu_max(ts) FROM t GROUP BY k, k2, b ORDER BY 1, 2, 3 LIMIT 100");
 
 # ---- computed keys ----

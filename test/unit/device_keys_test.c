@@ -1,8 +1,8 @@
 /*
  * device_keys_test.c
- *	  Tests queries with one to five keys of random widths and values. They go through the CUDA
- *	  device layer over the CUDA stub. In half of them, allocations of device memory fail at some
- *	  point.
+ *	  Tests queries with one to eight keys of random widths and values, some with a limit, some on
+ *	  two devices. They go through the CUDA device layer over the CUDA stub. In about half of them,
+ *	  allocations of device memory fail at some point; in some, another call fails.
  *
  * Reference: the groups of the batches that were reduced, combined on the host by sorting rows.
  */
@@ -12,6 +12,7 @@
 #include "device_cuda/device_internal.h"
 
 #define BUFFER_BYTES (1 << 17)
+#define DEVICES 2
 
 #define KEYS_ROWS 200
 #define KEYS_BATCHES 6
@@ -27,7 +28,7 @@ draw(uint32_t n)
 	return (uint32_t) (random_state >> 33) % n;
 }
 
-/* A random query with up to five keys. */
+/* A random query with up to eight keys. */
 typedef struct KeysQuery
 {
 	WireQuery q;
@@ -36,47 +37,34 @@ typedef struct KeysQuery
 	int first_null[WIRE_MAX_KEYS]; /* first batch with NULLs; KEYS_BATCHES: no NULLs */
 } KeysQuery;
 
-/*
- * Draws a query, with keys packed as the client packs them (engine_cuda/query.c). Returns false if
- * the keys are too wide.
- */
-static bool
+/* Draws a query, with keys packed as the client packs them (engine_cuda/query.c). */
+static void
 draw_keys_query(KeysQuery *k)
 {
 	static const GpuaggStrategy forced[] = {STRATEGY_AUTO, STRATEGY_DIRECT, STRATEGY_HASH};
 	WireQuery *q = &k->q;
 	int bytes = 0;
-	bool nulls;
+	bool nulls = draw(8) > 0;
 
 	memset(k, 0, sizeof(*k));
-	q->nkeys = 1 + draw(5);
+	q->nkeys = 1 + draw(draw(2) ? 3 : WIRE_MAX_KEYS);
 	for (int i = 0; i < q->nkeys; i++)
 	{
 		int width = key_widths[draw(4)];
 
-		q->keys[i] = (WireKey){.col = i, .width = width, .offset = bytes};
+		q->keys[i] = (WireKey){.col = i, .width = width, .nullable = nulls, .offset = bytes};
 		k->form[i] = draw(8) < 5 ? draw(2) : draw(4);
-		k->first_null[i] = draw(KEYS_BATCHES + 1);
+		k->first_null[i] = nulls ? draw(KEYS_BATCHES + 1) : KEYS_BATCHES;
 		bytes += width;
 	}
-	if (bytes > WIRE_MAX_KEY_BYTES)
-		return false;
-	nulls = bytes < WIRE_MAX_KEY_BYTES;
-	for (int i = 0; i < q->nkeys; i++)
-	{
-		q->keys[i].nullable = nulls;
-		if (!nulls)
-			k->first_null[i] = KEYS_BATCHES;
-	}
-	bytes += nulls;
-	q->key_bytes = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
-	q->null_offset = nulls ? bytes - 1 : q->key_bytes;
+	q->key_bytes = wire_key_bytes(bytes + nulls);
+	q->null_offset = nulls ? bytes : q->key_bytes;
 	q->ncols = q->nkeys + 1;
 	q->forced = forced[draw(3)];
 	add_slot(q, MONOID_SUM_I64, q->nkeys);
 	/* count(*), or count(column), which does not show which direct bins have rows */
 	add_slot(q, MONOID_COUNT, draw(2) ? -1 : (int) q->nkeys);
-	return true;
+	q->est_groups = draw(3) * 500;
 }
 
 /*
@@ -187,6 +175,97 @@ draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *row
 	batch->bytes = at;
 }
 
+/* ---- the reference of a limit ---- */
+
+/* Returns how a group's value compares with those of others, as two numbers. */
+static void
+limit_rank(const WireQuery *q, const WireSort *by, const KeysGroup *group, int64_t rank[2])
+{
+	const WireKey *key = &q->keys[by->value.key];
+	bool isnull = false;
+	int64_t value = by->value.slot == 1 ? group->count : group->sum;
+
+	if (by->value.slot < 0)
+	{
+		isnull = q->null_offset < q->key_bytes && (group->key[q->null_offset] >> by->value.key & 1);
+		value = 0;
+		memcpy(&value, group->key + key->offset, key->width);
+		value = (int64_t) ((uint64_t) value << (64 - 8 * key->width)) >> (64 - 8 * key->width);
+	}
+	rank[0] = isnull ? (by->nulls_first ? -1 : 1) : 0;
+	rank[1] = isnull ? 0 : by->descending ? ~value : value;
+}
+
+static const WireQuery *limit_query;
+static const WireLimit *limit_of_query;
+
+/* For qsort: compares two groups by the order of a limit. */
+static int
+compare_by_limit(const void *a, const void *b)
+{
+	for (uint32_t s = 0; s < limit_of_query->nsort; s++)
+	{
+		int64_t x[2], y[2];
+
+		limit_rank(limit_query, &limit_of_query->by[s], a, x);
+		limit_rank(limit_query, &limit_of_query->by[s], b, y);
+		for (int i = 0; i < 2; i++)
+			if (x[i] != y[i])
+				return x[i] < y[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Draws a limit by keys and states. */
+static void
+draw_limit(const WireQuery *q, WireLimit *limit)
+{
+	memset(limit, 0, sizeof(*limit));
+	limit->count = 1 + draw(30);
+	limit->ties = draw(2);
+	limit->nsort = 1 + draw(WIRE_MAX_SORT);
+	for (uint32_t s = 0; s < limit->nsort; s++)
+	{
+		limit->by[s].value = (WireValue){.slot = -1, .counted = -1, .key = draw(q->nkeys)};
+		if (draw(4) == 0)
+			limit->by[s].value = (WireValue){.slot = draw(2), .counted = -1};
+		limit->by[s].descending = draw(2);
+		limit->by[s].nulls_first = draw(2);
+	}
+}
+
+/*
+ * Checks the groups that were fetched with a limit: each is one of the `all` groups, and none
+ * within the limit is missing. Reorders both.
+ */
+static void
+check_limited(const WireQuery *q, const WireLimit *limit, KeysGroup *groups, int n, KeysGroup *all,
+			  int nall, int seed)
+{
+	uint64_t last;
+
+	limit_query = q;
+	limit_of_query = limit;
+	for (int g = 0; g < n; g++)
+	{
+		const KeysGroup *same = bsearch(&groups[g], all, nall, sizeof(*all), compare_groups);
+
+		CHECK(same && memcmp(same, &groups[g], sizeof(*same)) == 0,
+			  "seed %d: a group that does not exist, or with other states", seed);
+	}
+	qsort(groups, n, sizeof(*groups), compare_by_limit);
+	qsort(all, nall, sizeof(*all), compare_by_limit);
+	last = (uint64_t) nall < limit->count ? (uint64_t) nall : limit->count;
+	while (limit->ties && last > 0 && last < (uint64_t) nall &&
+		   compare_by_limit(&all[last - 1], &all[last]) == 0)
+		last++;
+	CHECK((uint64_t) n >= last, "seed %d: %d groups, and %d are within the limit", seed, n,
+		  (int) last);
+	for (uint64_t g = 0; g < last && g < (uint64_t) n; g++)
+		CHECK(compare_by_limit(&groups[g], &all[g]) == 0,
+			  "seed %d: group %d within the limit is missing", seed, (int) g);
+}
+
 /* Finishes the query and fetches all groups. Returns their number, or -1 after a failure. */
 static int
 fetch_all_groups(SharedQuery *query, Lane *lane, const char *arena, const WireQuery *q,
@@ -212,30 +291,147 @@ fetch_all_groups(SharedQuery *query, Lane *lane, const char *arena, const WireQu
 	return (int) out.n;
 }
 
-/* Tests one random query. In half of them, allocations fail at some point. */
-static void
-check_keys_query(uint64_t seed, int forms[FORM_HASH + 1], int *not_reduced)
+/* ---- running ---- */
+
+/* A second device, which reduces some of the batches. */
+typedef struct OtherDevice
 {
-	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS], groups[KEYS_BATCHES * KEYS_ROWS];
-	static const double no_thresholds[1];
+	DeviceQuery *query;
+	Lane *lane;
+	bool full; /* a batch was not reduced; no later one is sent */
+	int64_t key_min[WIRE_MAX_KEYS];
+	int64_t key_max[WIRE_MAX_KEYS];
+} OtherDevice;
+
+static const double no_thresholds[1];
+
+static bool
+open_other(OtherDevice *other, const WireQuery *q, char *arena, DeviceError *error)
+{
+	memset(other, 0, sizeof(*other));
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		other->key_min[k] = INT64_MAX;
+		other->key_max[k] = INT64_MIN;
+	}
+	return device_ops.query_open(&other->query, 1, q, no_thresholds, error) == DEVICE_OK &&
+		device_ops.lane_open(&other->lane, 1, arena, BUFFER_BYTES, ARENA_BUFFERS, error) ==
+		DEVICE_OK;
+}
+
+static DeviceStatus
+reduce_on_other(OtherDevice *other, const WireQuery *q, const WireBatch *batch, DeviceError *error)
+{
+	size_t bytes;
+	double ms;
+	DeviceStatus status = DEVICE_FULL;
+
+	if (!other->full)
+		status = device_ops.copy(other->lane, batch, &bytes, error);
+	if (status == DEVICE_OK)
+		status = device_ops.copy_wait(other->lane, 0, &ms, error);
+	if (status == DEVICE_OK)
+		status = device_ops.reduce(other->query, other->lane, batch, error);
+	other->full |= status != DEVICE_OK;
+	for (int k = 0; k < q->nkeys && status == DEVICE_OK; k++)
+	{
+		other->key_min[k] =
+			batch->key_min[k] < other->key_min[k] ? batch->key_min[k] : other->key_min[k];
+		other->key_max[k] =
+			batch->key_max[k] > other->key_max[k] ? batch->key_max[k] : other->key_max[k];
+	}
+	return status == DEVICE_NO_MEMORY ? DEVICE_FULL : status;
+}
+
+/* Adds the groups of the other device to the query. Returns whether that was possible. */
+static bool
+absorb_other(SharedQuery *query, OtherDevice *other, DeviceError *error)
+{
+	WireFinished finished = {0};
+
+	return device_ops.finish(other->query, NULL, true, &finished, error) == DEVICE_OK &&
+		device_ops.absorb(query->query, other->query, other->key_min, other->key_max, error) ==
+		DEVICE_OK;
+}
+
+static void
+close_other(OtherDevice *other)
+{
+	device_ops.query_close(other->query);
+	device_ops.lane_close(other->lane);
+}
+
+/*
+ * Removes groups without rows: rows that were not reduced may have left some, which become visible
+ * when groups of another device are added. Checks that these rows have their keys. Returns the
+ * number of groups left.
+ */
+static int
+remove_empty_groups(KeysGroup *groups, int n, const KeysGroup *lost, int nlost, int seed)
+{
+	int left = 0;
+
+	for (int g = 0; g < n; g++)
+	{
+		bool known = false;
+
+		if (groups[g].count > 0)
+		{
+			groups[left++] = groups[g];
+			continue;
+		}
+		for (int r = 0; r < nlost && !known; r++)
+			known = compare_groups(&lost[r], &groups[g]) == 0;
+		CHECK(known && groups[g].sum == 0, "seed %d: a group without rows", seed);
+	}
+	return left;
+}
+
+/* What the random queries of a test covered. */
+typedef struct Covered
+{
+	int forms[FORM_HASH + 1];
+	int shortened; /* keys of more than 16 bytes in a hash table */
+	int absorbed;
+	int failed;
+	int not_reduced; /* batches */
+} Covered;
+
+/* Tests one random query. */
+static void
+check_keys_query(uint64_t seed, Covered *covered)
+{
+	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS], lost[KEYS_BATCHES * KEYS_ROWS];
+	static KeysGroup groups[KEYS_BATCHES * KEYS_ROWS];
 	static char *arena;
 	KeysQuery k;
+	WireLimit limit;
+	OtherDevice other;
 	SharedQuery *query = NULL;
 	Lane *lane = NULL;
 	DeviceError error = {""};
-	int n = 0, ngroups;
+	bool two, limited, broken;
+	bool failed = false; /* a call failed when states had changed */
+	int n = 0, nlost = 0, ngroups;
 
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	random_state = seed;
-	while (!draw_keys_query(&k))
-		;
+	draw_keys_query(&k);
+	two = draw(3) == 0;
+	limited = draw(3) == 0;
+	draw_limit(&k.q, &limit);
 	CHECK(shared_query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
 			  shared_query_place(query, 0, &error) == DEVICE_OK &&
 			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
-				  DEVICE_OK,
+				  DEVICE_OK &&
+			  (!two || open_other(&other, &query->wire, arena, &error)),
 		  "%s", error.text);
-	if (draw(2))
+	query->limit = limit;
+	broken = draw(8) == 0;
+	if (broken)
+		stub_fail(draw(2) ? STUB_LAUNCH : STUB_COPY, 1 + draw(60), false, cudaErrorInvalidValue);
+	else if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);
 	for (int b = 0; b < KEYS_BATCHES; b++)
 	{
@@ -244,45 +440,84 @@ check_keys_query(uint64_t seed, int forms[FORM_HASH + 1], int *not_reduced)
 		DeviceStatus status;
 
 		draw_batch(&k, b, arena, &batch, rows + n);
-		status = shared_query_copy(query, lane, &batch, &bytes, &error);
+		if (two && draw(2))
+			status = reduce_on_other(&other, &k.q, &batch, &error);
+		else
+		{
+			status = shared_query_copy(query, lane, &batch, &bytes, &error);
+			if (status == DEVICE_OK)
+				status = shared_query_reduce(query, lane, &batch, &error);
+		}
+		if (broken && status != DEVICE_OK && status != DEVICE_FULL)
+			failed = true;
+		else
+			CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed,
+				  b, error.text);
 		if (status == DEVICE_OK)
-			status = shared_query_reduce(query, lane, &batch, &error);
-		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b,
-			  error.text);
-		n += status == DEVICE_OK ? KEYS_ROWS : 0;
-		*not_reduced += status != DEVICE_OK;
+			n += KEYS_ROWS;
+		else
+		{
+			memcpy(lost + nlost, rows + n, KEYS_ROWS * sizeof(*rows));
+			nlost += KEYS_ROWS;
+		}
+		covered->not_reduced += status != DEVICE_OK;
 	}
-	forms[query->query->groups.form]++;
+	/* with rows that the CPU takes there is no limit */
+	query->limited = limited = limited && nlost == 0;
+	if (two && !failed)
+	{
+		stub_mend();
+		if (absorb_other(query, &other, &error))
+			covered->absorbed++;
+		else
+		{
+			/* the keys of rows that were not reduced may be lost */
+			CHECK(broken, "seed %d: %s", (int) seed, error.text);
+			failed = true;
+		}
+	}
+	covered->failed += failed;
+	covered->forms[query->query->groups.form]++;
+	covered->shortened += query->query->groups.hash.shortened;
 	ngroups = fetch_all_groups(query, lane, arena, &k.q, groups, &error);
 	stub_mend();
-	if (ngroups >= 0)
+	n = combine_groups(rows, n);
+	if (two && !failed && ngroups > 0)
+		ngroups = remove_empty_groups(groups, ngroups, lost, nlost, (int) seed);
+	if (failed)
+		; /* there are no groups, or too few */
+	else if (ngroups < 0)
+		CHECK(broken, "seed %d: no groups: %s", (int) seed, error.text);
+	else if (limited)
+		check_limited(&k.q, &limit, groups, ngroups, rows, n, (int) seed);
+	else
 	{
 		qsort(groups, ngroups, sizeof(*groups), compare_groups);
-		n = combine_groups(rows, n);
 		CHECK(ngroups == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
 			  "seed %d: %d groups, expected %d, or they differ", (int) seed, ngroups, n);
 	}
-	else
-		CHECK(0, "seed %d: no groups: %s", (int) seed, error.text);
+	if (two)
+		close_other(&other);
 	shared_query_leave(query);
 	device_ops.lane_close(lane);
-	CHECK(budget_device(0)->used == 0 && stub_live() == 0, "seed %d: memory was not freed",
-		  (int) seed);
+	CHECK(budget_device(0)->used == 0 && budget_device(1)->used == 0 && stub_live() == 0,
+		  "seed %d: memory was not freed", (int) seed);
 }
 
 static void
 test_several_keys(void)
 {
-	int forms[FORM_HASH + 1] = {0};
-	int not_reduced = 0;
+	Covered c = {.forms = {0}};
 
 	for (int seed = 1; seed <= 3000; seed++)
-		check_keys_query(seed, forms, &not_reduced);
-	CHECK(forms[FORM_DIRECT] > 300 && forms[FORM_HASH] > 300 && not_reduced > 300,
-		  "%d direct, %d hash, %d batches not reduced", forms[FORM_DIRECT], forms[FORM_HASH],
-		  not_reduced);
-	printf("# %d direct, %d hash, %d batches not reduced\n", forms[FORM_DIRECT], forms[FORM_HASH],
-		   not_reduced);
+		check_keys_query(seed, &c);
+	CHECK(c.forms[FORM_DIRECT] > 300 && c.forms[FORM_HASH] > 300 && c.shortened > 300 &&
+			  c.absorbed > 300 && c.not_reduced > 300 && c.failed > 30,
+		  "too few queries of some kind");
+	printf("# %d direct, %d hash, %d of more than 16 bytes, %d absorbed, %d failed, "
+		   "%d batches not reduced\n",
+		   c.forms[FORM_DIRECT], c.forms[FORM_HASH], c.shortened, c.absorbed, c.failed,
+		   c.not_reduced);
 }
 
 int
@@ -291,10 +526,10 @@ main(void)
 	WireStatus status = {0};
 	DeviceError error = {""};
 
+	stub_devices = DEVICES;
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)
 		return 1;
 	budget_start(&status);
-	RUN("queries of several keys have the right groups, also when allocations fail",
-		test_several_keys);
+	RUN("queries of several keys have the right groups, also when calls fail", test_several_keys);
 	return unit_done();
 }

@@ -19,7 +19,7 @@ pack_one(const PackKeys *pack, int64_t i, char *key)
 		if (stub_is_valid(pack->column[k].validity, i))
 			memcpy(key + pack->offset[k],
 				   (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
-		else
+		else if (pack->null_offset < pack->key_bytes)
 			key[pack->null_offset] |= 1 << k;
 }
 
@@ -30,6 +30,31 @@ device_pack_keys(const PackKeys *pack, int64_t nrows, void *out, gpuagg_stream s
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
 		pack_one(pack, i, (char *) out + i * pack->key_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_rows_of_bins(const int32_t *bins, int64_t nrows, int64_t first, int32_t *rows,
+					gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+		if (bins[i] >= first)
+			rows[bins[i] - first] = (int32_t) i;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_row_keys(const PackKeys *pack, const int32_t *rows, int64_t n, void *out,
+				gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	memset(out, 0, n * pack->key_bytes);
+	for (int64_t i = 0; i < n; i++)
+		if (rows[i] >= 0)
+			pack_one(pack, rows[i], (char *) out + i * pack->key_bytes);
 	return GPUAGG_CUDA_OK;
 }
 
