@@ -73,7 +73,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 15
+#define GPUAGG_PROTOCOL_VERSION 16
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -82,9 +82,9 @@
  */
 #define GPUAGG_SOCKET_NAME "pg_stat_tmp/gpuagg.socket"
 
-#define WIRE_MAX_COLS 48
+#define WIRE_MAX_COLS 128
 #define WIRE_MAX_KEYS 8
-#define WIRE_MAX_SLOTS 48
+#define WIRE_MAX_SLOTS 128
 #define WIRE_MAX_ORDER 8
 #define WIRE_MAX_SETS 16
 #define WIRE_MAX_THRESHOLDS 65536
@@ -516,8 +516,9 @@ typedef struct WireSpan
 
 #define WIRE_MAX_SPANS 8192
 
-#define WIRE_MAX_STORED_COLS 32 /* that one query reads */
-#define WIRE_MAX_TABLES 32      /* lookup tables of a program, for VECTOR_LOOKUP */
+#define WIRE_MAX_STORED_COLS 32   /* that one query reads */
+#define WIRE_MAX_RESIDENT_COLS 48 /* of a query over stored columns */
+#define WIRE_MAX_TABLES 32        /* lookup tables of a program, for VECTOR_LOOKUP */
 
 /*
  * Flags in the first number of the list of lacking columns.
@@ -558,7 +559,7 @@ typedef struct WireResident
 	uint32_t nrow_ranges;
 	uint32_t nspans;
 	uint32_t nstored;
-	uint32_t ncols; /* as in WireQuery */
+	uint32_t ncols; /* as in WireQuery; at most WIRE_MAX_RESIDENT_COLS */
 	uint32_t pad;
 	int64_t key_min[WIRE_MAX_KEYS]; /* as in WireBatch, but never unknown */
 	int64_t key_max[WIRE_MAX_KEYS];
@@ -567,8 +568,8 @@ typedef struct WireResident
 	 * false in a filter.
 	 */
 	uint64_t nullable;
-	uint32_t types[WIRE_MAX_COLS]; /* WireType of column c, and of its register */
-	uint16_t cols[WIRE_MAX_COLS];  /* operand for column c; it may be a constant */
+	uint32_t types[WIRE_MAX_RESIDENT_COLS]; /* WireType of column c, and of its register */
+	uint16_t cols[WIRE_MAX_RESIDENT_COLS];  /* operand for column c; it may be a constant */
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
 	WireKnown known[WIRE_MAX_STORED_COLS]; /* for coded columns */
 	uint32_t ntables;

@@ -77,10 +77,12 @@ derived_slots_find(DeviceQuery *query, const Rows *rows)
 	}
 }
 
-uint64_t
-derived_slots_of_keys(const DeviceQuery *query, const Rows *rows)
+bool
+derived_slots_of_keys(const DeviceQuery *query, const Rows *rows, SlotSet *derived)
 {
-	uint64_t derived = 0;
+	bool any = false;
+
+	*derived = (SlotSet){{0}};
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
@@ -88,9 +90,12 @@ derived_slots_of_keys(const DeviceQuery *query, const Rows *rows)
 
 		if (source != SOURCE_NONE && query->q->slots[s].monoid != MONOID_COUNT &&
 			is_key_of(query->q, rows, s, source))
-			derived |= UINT64_C(1) << s;
+		{
+			slot_set_add(derived, s);
+			any = true;
+		}
 	}
-	return derived;
+	return any;
 }
 
 /* Copies slot s's states from its source.  From then on the slot is computed by itself. */

@@ -46,7 +46,7 @@ struct Lane
  * Takes a stream with nothing queued, and STREAM_PAGE_BYTES of pinned host memory, from the list of
  * idle streams, or makes them.  stream_give returns both.
  */
-#define STREAM_PAGE_BYTES 4096
+#define STREAM_PAGE_BYTES 12288
 extern cudaError_t stream_take(int device, cudaStream_t *stream, char **page);
 extern void stream_give(int device, cudaStream_t stream, char *page);
 /*
@@ -439,10 +439,11 @@ extern void states_release(DeviceQuery *query, GroupStates *states);
 /* Called before the first rows: finds slots whose states can be derived from another slot's. */
 extern void derived_slots_find(DeviceQuery *query, const Rows *rows);
 /*
- * Returns a bit for each slot of greatest or smallest keys that is, or will be, derived from the
- * states of ARGMAX or ARGMIN, if rows with these columns are reduced.
+ * Sets *derived to the slots of greatest or smallest keys that are, or will be, derived from the
+ * states of ARGMAX or ARGMIN, if rows with these columns are reduced.  Returns whether there are
+ * any.
  */
-extern uint64_t derived_slots_of_keys(const DeviceQuery *query, const Rows *rows);
+extern bool derived_slots_of_keys(const DeviceQuery *query, const Rows *rows, SlotSet *derived);
 /* Called before further rows: slots that cannot be derived with them get their own states. */
 extern DeviceStatus derived_slots_check(DeviceQuery *query, const Rows *rows, DeviceError *error);
 /*
@@ -648,10 +649,11 @@ extern void device_query_release_holds(DeviceQuery *query);
 /* A program in the order of a kernel that keeps results in registers. */
 typedef struct TileProgram
 {
-	GpuaggProgram program;           /* without its pointers and its input columns */
-	int temporaries;                 /* registers that the program needs */
-	int input_bytes;                 /* bytes per row of the columns that it loads */
-	uint16_t operand[WIRE_MAX_COLS]; /* for each computed column: the operand that has its value */
+	GpuaggProgram program; /* without its pointers and its input columns */
+	int temporaries;       /* registers that the program needs */
+	int input_bytes;       /* bytes per row of the columns that it loads */
+	/* for each computed column: the operand that has its value */
+	uint16_t operand[WIRE_MAX_RESIDENT_COLS];
 } TileProgram;
 
 /* Returns whether the rows may be reduced in tiles; then *out is set. */

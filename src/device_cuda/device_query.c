@@ -288,12 +288,12 @@ read_same_column(const DeviceQuery *query, const Rows *rows, int s, int t)
 }
 
 /*
- * Adds later slots over the column of slot s to the call, if one call for both is faster.  Sets
- * their bits in *done.  hist->bins are set.
+ * Adds later slots over the column of slot s to the call, if one call for both is faster.  Adds
+ * them to *done.  hist->bins are set.
  */
 static void
 add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Rows *rows,
-					uint64_t *done)
+					SlotSet *done)
 {
 	const WireSlot *slots = query->q->slots;
 
@@ -308,7 +308,7 @@ add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Row
 			continue;
 		hist->slot[hist->nslots++] = kernel_slot(query, rows, t);
 		if (gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK && choice.together)
-			*done |= UINT64_C(1) << t;
+			slot_set_add(done, t);
 		else
 			hist->nslots--;
 	}
@@ -319,14 +319,14 @@ add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Row
  * Returns false if there are no more.
  */
 static bool
-fill_call(const DeviceQuery *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
+fill_call(const DeviceQuery *query, const Rows *rows, int *s, SlotSet *done, GpuaggHist *hist)
 {
 	memset(hist, 0, sizeof(*hist));
 	hist->bins = query->location.bins;
 	hist->nrows = rows->nrows;
 	for (; *s < query->q->nslots && !call_is_full(hist, rows); (*s)++)
 	{
-		if (!slot_is_computed(query, *s) || (*s >= 0 && (*done >> *s & 1)))
+		if (!slot_is_computed(query, *s) || (*s >= 0 && slot_set_has(done, *s)))
 			continue;
 		hist->slot[hist->nslots++] = kernel_slot(query, rows, *s);
 		add_slots_of_column(query, hist, *s, rows, done);
@@ -340,7 +340,7 @@ is_one_call(const DeviceQuery *query, const Rows *rows)
 {
 	GpuaggHist hist;
 	GpuaggHistChoice choice;
-	uint64_t done = 0;
+	SlotSet done = {{0}};
 	int s = -1;
 
 	for (int i = 0; i < query->q->nslots; i++)
@@ -356,7 +356,7 @@ static DeviceStatus
 reduce_plain(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	GpuaggHist hist;
-	uint64_t done = 0;
+	SlotSet done = {{0}};
 
 	for (int s = -1; fill_call(query, rows, &s, &done, &hist);)
 		DEVICE_CHECK(update_histogram(query, pass, &hist, &query->location.bins, rows, error));

@@ -372,8 +372,8 @@ extern "C"
 		VectorTable tables[WIRE_MAX_TABLES]; /* for VECTOR_LOOKUP, with their cells: */
 		const uint8_t *cells;
 		int noutputs;
-		ProgramOutput output[WIRE_MAX_COLS]; /* for the rows of the slice */
-		unsigned long long *undetermined;    /* the number of undetermined rows is added here */
+		ProgramOutput output[WIRE_MAX_RESIDENT_COLS]; /* for the rows of the slice */
+		unsigned long long *undetermined; /* the number of undetermined rows is added here */
 	} ProgramRun;
 
 	/*

@@ -27,8 +27,8 @@ typedef struct Resident
 	size_t cells_at;        /* offset in scratch.plan */
 	int64_t word;           /* index in runs.heads of the next slice's first word */
 	uint64_t payload_nulls; /* a bit for each value column of ARGMAX or ARGMIN that may be NULL */
-	size_t output_at[WIRE_MAX_COLS];   /* offsets in scratch.computed: values ... */
-	size_t validity_at[WIRE_MAX_COLS]; /* ... and validity bits */
+	size_t output_at[WIRE_MAX_RESIDENT_COLS];   /* offsets in scratch.computed: values ... */
+	size_t validity_at[WIRE_MAX_RESIDENT_COLS]; /* ... and validity bits */
 } Resident;
 
 static size_t
@@ -629,16 +629,15 @@ static void
 make_plan(DeviceQuery *query, Resident *r)
 {
 	Rows rows = {.nrows = 0};
-	uint64_t derived;
+	SlotSet derived = {{0}};
 
-	resident_plan(query->q, r->in, r->hold, 0, &r->plan);
+	resident_plan(query->q, r->in, r->hold, &derived, &r->plan);
 	find_payload_nulls(query, r);
 	for (int c = 0; c < r->plan.ncols; c++)
 		rows.cols[c].nullable = r->payload_nulls >> c & 1;
-	derived = derived_slots_of_keys(query, &rows);
-	if (derived == 0)
+	if (!derived_slots_of_keys(query, &rows, &derived))
 		return;
-	resident_plan(query->q, r->in, r->hold, derived, &r->plan);
+	resident_plan(query->q, r->in, r->hold, &derived, &r->plan);
 	find_payload_nulls(query, r);
 }
 

@@ -37,6 +37,8 @@ unsupported_reason(const CudaEngine *cuda)
 		return "gpuagg.device_cache_memory is 0";
 	if (!cuda_can_start_over(cuda))
 		return "the input cannot be read twice";
+	if (cuda->query->ncols > WIRE_MAX_RESIDENT_COLS)
+		return "the query reads more columns than can be reduced on the GPU";
 	for (int c = 0; c < cuda->query->ncols; c++)
 		if (cuda->query->cols[c].travel == TRAVEL_MATRIX)
 			return "matrices are not cached on the GPU";
@@ -344,7 +346,7 @@ describe_columns(Resident *r)
 	CudaQuery *query = r->cuda->query;
 	ExprInterval intervals[WIRE_MAX_STORED_COLS];
 	bool nulls[VECTOR_MAX_INSTRUCTIONS];
-	bool input_null[WIRE_MAX_COLS];
+	bool input_null[WIRE_MAX_RESIDENT_COLS];
 
 	find_nulls(r, nulls);
 	for (int c = 0; c < query->ncols; c++)

@@ -59,8 +59,9 @@ typedef struct Resident
 	int chunk[WIRE_MAX_STORED_COLS]; /* index in a range's chunks, for each stored column */
 	ColumnBounds bounds[WIRE_MAX_STORED_COLS];
 	/* for each column of the query: operand with the batch's values */
-	uint16 inputs[WIRE_MAX_COLS];
-	uint16 outputs[WIRE_MAX_COLS];    /* the same, with values in the form of CudaColumn.travel */
+	uint16 inputs[WIRE_MAX_RESIDENT_COLS];
+	uint16 outputs
+		[WIRE_MAX_RESIDENT_COLS];     /* the same, with values in the form of CudaColumn.travel */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;
 } Resident;

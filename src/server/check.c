@@ -478,7 +478,7 @@ check_cells(const WireResident *in, const char *buffer)
 static const char *
 check_outputs(const WireResident *in, const WireQuery *q, uint64_t set)
 {
-	WireColumn cols[WIRE_MAX_COLS];
+	WireColumn cols[WIRE_MAX_RESIDENT_COLS];
 
 	for (uint32_t c = 0; c < in->ncols; c++)
 	{
@@ -510,7 +510,8 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 				((size_t) in->nrow_ranges + in->nspans) * sizeof(uint64_t) >
 			buffer_bytes)
 		return "number of row ranges";
-	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
+	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols ||
+		in->ncols > WIRE_MAX_RESIDENT_COLS)
 		return "number of columns";
 	for (uint32_t i = 0; i < in->nstored; i++)
 		if (!is_stored_type(in->stored[i].type) || check_coded(&in->stored[i]))

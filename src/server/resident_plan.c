@@ -94,7 +94,7 @@ takes_codes(const WireSlot *slot, int n, bool zeros, bool derived)
  * takes_codes().
  */
 static bool
-only_codes(const WireQuery *q, int c, bool zeros, uint64_t derived)
+only_codes(const WireQuery *q, int c, bool zeros, const SlotSet *derived)
 {
 	if (is_no_argument(q, c))
 		return false;
@@ -103,7 +103,8 @@ only_codes(const WireQuery *q, int c, bool zeros, uint64_t derived)
 		if (q->slots[s].filter == c)
 			return false;
 		for (int n = 0; n < 2; n++)
-			if (q->slots[s].col[n] == c && !takes_codes(&q->slots[s], n, zeros, derived >> s & 1))
+			if (q->slots[s].col[n] == c &&
+				!takes_codes(&q->slots[s], n, zeros, slot_set_has(derived, s)))
 				return false;
 	}
 	return true;
@@ -124,7 +125,7 @@ is_check(const VectorProgram *p, const VectorInstruction *in)
  */
 static void
 find_stored_column(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c,
-				   uint64_t derived, ResidentColumn *col)
+				   const SlotSet *derived, ResidentColumn *col)
 {
 	const VectorProgram *p = &in->program;
 	int i = last_setter(p, col->operand, (int) p->ninstructions);
@@ -224,8 +225,8 @@ is_filter_column(const WireQuery *q, int col)
 }
 
 void
-resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t derived,
-			  ResidentPlan *plan)
+resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
+			  const SlotSet *derived, ResidentPlan *plan)
 {
 	uint64_t registers = 0;
 

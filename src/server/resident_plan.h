@@ -12,6 +12,24 @@
 
 #include "server/device_store.h"
 
+/* A set of slots. */
+typedef struct SlotSet
+{
+	uint64_t word[(WIRE_MAX_SLOTS + 63) / 64];
+} SlotSet;
+
+static inline bool
+slot_set_has(const SlotSet *set, int s)
+{
+	return set->word[s / 64] >> s % 64 & 1;
+}
+
+static inline void
+slot_set_add(SlotSet *set, int s)
+{
+	set->word[s / 64] |= UINT64_C(1) << s % 64;
+}
+
 /* How a column of the query gets its values. */
 typedef struct ResidentColumn
 {
@@ -40,7 +58,7 @@ typedef struct ResidentPlan
 	bool computes;  /* the program does more than check columns */
 	uint64_t loads; /* stored columns that the program loads, a bit each */
 	int ncols;
-	ResidentColumn cols[WIRE_MAX_COLS];
+	ResidentColumn cols[WIRE_MAX_RESIDENT_COLS];
 	size_t row_bits; /* bits of memory per row for the computed columns */
 } ResidentPlan;
 
@@ -53,11 +71,11 @@ extern bool resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lac
 /* Returns whether the program writes the column to memory. */
 extern bool resident_is_written(const ResidentPlan *plan, int c);
 /*
- * Fills in *plan. derived: a bit for each MIN or MAX slot whose state will be derived from an
- * ARGMIN or ARGMAX slot.
+ * Fills in *plan. derived: the MIN and MAX slots whose states will be derived from an ARGMIN or
+ * ARGMAX slot.
  */
 extern void resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
-						  uint64_t derived, ResidentPlan *plan);
+						  const SlotSet *derived, ResidentPlan *plan);
 
 /*
  * A slice: rows first .. first + nrows - 1 of one segment, which are reduced together. `first` is a

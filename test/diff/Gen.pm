@@ -708,7 +708,7 @@ sub query_over
 	my $indexed = $Tables::pages && !$tables->{wild} && chance(0.2) && grep { $_->{name} eq 'aj' } @columns;
 	# an index scan changes the order of rows
 	my $orderly = $from->{orderly} && $serial && !$within && !$indexed;
-	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, 4);
+	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, int_between(4, 8));
 	# an ORDER BY may sort the rows below the aggregation
 	my $order_by = $nkeys && chance(0.25);
 	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;

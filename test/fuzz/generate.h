@@ -188,10 +188,10 @@ static void
 make_query(Connection *c)
 {
 	WireQuery *q = &c->query;
-	int nslots = between(1, 6);
+	int nslots = chance(0.95) ? between(1, 6) : between(1, WIRE_MAX_SLOTS / 2);
 
 	memset(q, 0, sizeof(*q));
-	q->ncols = between(1, 8);
+	q->ncols = chance(0.95) ? between(1, 8) : between(1, WIRE_MAX_COLS);
 	for (int i = 0; i < q->ncols; i++)
 		c->types[i] = chance(0.15) ? between(WIRE_MAT2, WIRE_MAT5) : between(WIRE_I8, WIRE_F64);
 	make_keys(c);

@@ -343,7 +343,7 @@ make_resident(Connection *c, WireResident *in)
 	in->table.id = 1 + random_below(TABLES);
 	in->buffer = random_below(WIRE_BUFFERS);
 	in->nstored = between(0, 4);
-	in->ncols = c->query.ncols;
+	in->ncols = c->query.ncols < WIRE_MAX_RESIDENT_COLS ? c->query.ncols : WIRE_MAX_RESIDENT_COLS;
 	for (uint32_t i = 0; i < in->nstored; i++)
 	{
 		in->stored[i] = chance(0.2) ? coded_column(i) : table_column(i);

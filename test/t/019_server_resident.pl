@@ -61,6 +61,12 @@ is_resident("SELECT gpu_count(*), gpu_sum(i4), gpu_min(n), gpu_max(n), gpu_avg(n
 is_resident("SELECT gpu_count(*), gpu_sum(i4), gpu_min(n) FROM t WHERE i4 + 1 > 10000000");
 is_resident("SELECT k, gpu_count(*), gpu_sum(i4), gpu_min(n) FROM t WHERE i4 + 1 > 10000000 GROUP BY k");
 
+# ---- many aggregates ----
+is_resident('SELECT k, ' . join(', ', map { "gpu_sum(i2 + $_)" } 0 .. 89) . ' FROM t GROUP BY k ORDER BY k');
+is_resident('SELECT k, ' . join(', ', map { "gpu_sum(i4) FILTER (WHERE v % 100 = $_)" } 0 .. 9) . ', ' . join(', ', map { "gpu_min(i4), gpu_max(v), gpu_sum($_), gpu_stddev($_)" } qw(i2 i4 v i8 f4 f8)) .
+	' FROM t GROUP BY k ORDER BY k');
+is_core_answer('SELECT k, ' . join(', ', map { "gpu_sum(i4 * $_) FILTER (WHERE i2 % 60 = $_)" } 1 .. 60) . ', gpu_count(*) FROM t GROUP BY k ORDER BY k');
+
 # ---- arguments and their types ----
 is_resident("SELECT k, gpu_sum(n * n0), gpu_sum(n + 1.005), gpu_avg(-n), gpu_sum(abs(n)), gpu_max(n - n0) FROM t GROUP BY k ORDER BY k");
 is_resident("SELECT k, gpu_sum(f8 * 2 + f4), gpu_avg(f4), gpu_stddev(i4) FROM t GROUP BY k ORDER BY k");
