@@ -77,15 +77,18 @@ allocate_cells(ExprLookup *lookup, uint32 n)
 	lookup->states = palloc_extended((Size) n + 1, flags);
 }
 
-/* Fills a lookup of a key with codes of the query's own dictionary. */
+/*
+ * Fills a lookup of a key with codes of the query's own dictionary.  null: also for NULL
+ */
 static void
-fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, uint32 n)
+fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, uint32 n, bool null)
 {
 	Datum *values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
 
 	allocate_cells(lookup, n);
 	expr_lookup_evaluate(r->program, lookup, entries, n, values, lookup->states);
-	if (r->program->unsupported_reason == NULL && encode_keys(r, lookup, values, n + 1))
+	if (r->program->unsupported_reason == NULL &&
+		encode_keys(r, lookup, values, n + (null ? 1 : 0)))
 		expr_lookup_finish(lookup);
 	pfree(values);
 }
@@ -108,7 +111,7 @@ fill_coded(Resident *r, int s)
 		if (lookup->stored != s)
 			continue;
 		if (lookup->type == COLUMN_DATUM)
-			fill_key_lookup(r, lookup, dict->values, dict->known.nentries);
+			fill_key_lookup(r, lookup, dict->values, dict->known.nentries, true);
 		else
 			expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
 		r->wire.tables[t] = (VectorTable){.n = dict->known.nentries};
@@ -130,111 +133,65 @@ count_keys(const Lookup *inner)
 	return span < (uint64) WIRE_BUFFER_BYTES * 8 ? (int64) span + 1 : -1;
 }
 
-/* Sets the values of the inner rows' column, or of an expression over it, by entries. */
-static void
-fill_entries(Resident *r, ExprLookup *entries, const LookupColumn *column, uint32 n)
+/* Returns the column of the inner rows that a lookup of a join has. */
+static const LookupColumn *
+inner_column(const Resident *r, const ExprLookup *lookup)
 {
-	if (entries->type == COLUMN_DATUM)
-	{
-		fill_key_lookup(r, entries, column->values, n);
-		return;
-	}
-	if (entries->expr)
-	{
-		expr_lookup_fill(r->program, entries, column->values, n);
-		return;
-	}
-	allocate_cells(entries, n);
-	entries->states[n] = VECTOR_NULL;
-	for (uint32 i = 0; i < n; i++)
-	{
-		if (i % EXPR_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (!entries->presence && !(column->byval && column->nulls && column->nulls[i]) &&
-			!expr_register_bits(entries->type, entries->scale, column->values[i],
-								&entries->values[i]))
-			entries->states[i] = VECTOR_UNDETERMINED;
-	}
+	const Lookup *inner = r->rows->joins[lookup->join].lookup;
+
+	return &inner->columns[r->rows->inner_column[lookup->attno - r->rows->natts - 1]];
+}
+
+/* Returns whether rows without an inner row are kept, with NULLs in its place. */
+static bool
+is_outer(const ResidentJoin *join)
+{
+	return join->type == JOIN_LEFT || join->type == JOIN_ANTI;
 }
 
 /*
- * Returns the inner row of each of n keys, or LOOKUP_NONE, by the number of its cell.
- */
-static const uint32 *
-rows_of_keys(const Lookup *inner, uint32 n)
-{
-	uint32 *rows;
-
-	if (inner->form == LOOKUP_ARRAY)
-		return inner->array;
-	rows = palloc_extended(((Size) n + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
-	INTERRUPTIBLE_FOR (i, 0, n)
-		rows[i] = LOOKUP_NONE;
-	if (n > 0)
-		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
-			rows[inner->integers[row] - inner->least] = row;
-	return rows;
-}
-
-/* Sets cell `at` of a lookup to entry `entry` of its column, if it may be read. */
-static void
-set_cell(ExprLookup *lookup, const ExprLookup *entries, int64 at, uint32 entry)
-{
-	lookup->values[at] = entries->values[entry];
-	lookup->states[at] = entries->states[entry];
-	if (entries->states[entry] == VECTOR_NULL)
-		lookup->nulls = true;
-	if (entries->states[entry] != VECTOR_VALUE)
-		return;
-	if (lookup->interval.min > lookup->interval.max)
-		lookup->interval = (ExprInterval){lookup->values[at], lookup->values[at]};
-	lookup->interval.min = Min(lookup->interval.min, lookup->values[at]);
-	lookup->interval.max = Max(lookup->interval.max, lookup->values[at]);
-}
-
-/*
- * Fills a lookup of a join: its cells are by key.  Where there is no inner row, an outer join has
- * the value for NULL, and the others leave the row out.
+ * Fills a lookup of a join: its entries are the inner rows, or the distinct values of a column by
+ * reference, and then NULL.  write_column() makes cells by key of them.
  */
 static void
-fill_column(Resident *r, ExprLookup *lookup, uint32 n)
+fill_column(Resident *r, ExprLookup *lookup)
 {
 	const ResidentJoin *join = &r->rows->joins[lookup->join];
-	const Lookup *inner = join->lookup;
-	const LookupColumn *column =
-		&inner->columns[r->rows->inner_column[lookup->attno - r->rows->natts - 1]];
-	uint32 nentries = n == 0 ? 0 : column->byval ? inner->nrows : column->ncodes;
-	ExprLookup entries = *lookup;
-	const uint32 *rows;
+	const LookupColumn *column = inner_column(r, lookup);
+	bool null = column->nulls != NULL || is_outer(join);
+	uint32 n = join->lookup->form == LOOKUP_EMPTY ? 0 :
+		column->byval                             ? join->lookup->nrows :
+													column->ncodes;
 
-	fill_entries(r, &entries, column, nentries);
+	if (lookup->type == COLUMN_DATUM)
+		fill_key_lookup(r, lookup, column->values, n, null);
+	else if (lookup->expr)
+		expr_lookup_fill(r->program, lookup, column->values, n);
+	else
+	{
+		allocate_cells(lookup, n);
+		lookup->states[n] = VECTOR_NULL;
+		INTERRUPTIBLE_FOR (i, 0, n)
+			if (column->byval && column->nulls && column->nulls[i])
+				lookup->states[i] = VECTOR_NULL;
+			else if (!lookup->presence &&
+					 !expr_register_bits(lookup->type, lookup->scale, column->values[i],
+										 &lookup->values[i]))
+				lookup->states[i] = VECTOR_UNDETERMINED;
+		expr_lookup_finish(lookup);
+	}
 	if (r->program->unsupported_reason)
 		return;
-	rows = rows_of_keys(inner, n);
-	allocate_cells(lookup, n);
-	lookup->interval = (ExprInterval){1, 0};
-	lookup->nulls = false;
-	INTERRUPTIBLE_FOR (at, 0, (int64) n + 1)
-	{
-		uint32 row = at == n ? LOOKUP_NONE : rows[at];
-
-		if (row != LOOKUP_NONE)
-			set_cell(lookup, &entries, at,
-					 column->nulls && column->nulls[row] ? nentries :
-						 column->byval                   ? row :
-														   column->codes[row]);
-		else if (join->type == JOIN_LEFT || join->type == JOIN_ANTI)
-			set_cell(lookup, &entries, at, nentries);
-		else
-			lookup->states[at] = VECTOR_NULL;
-	}
+	if (!null)
+		lookup->states[n] = VECTOR_NULL;
+	else if (lookup->states[n] == VECTOR_NULL)
+		lookup->nulls = true;
 }
 
 /* Describes the lookup that says for which keys inner rows exist; its cells are bits. */
 static void
-describe_found(ExprLookup *lookup, uint32 n)
+describe_found(ExprLookup *lookup)
 {
-	lookup->n = n;
 	lookup->interval = (ExprInterval){1, 1};
 	lookup->nulls = true;
 }
@@ -261,9 +218,9 @@ fill_joins(Resident *r)
 		}
 		r->wire.tables[t] = (VectorTable){.n = n, .base = n > 0 ? inner->least : 0, .others = 1};
 		if (lookup->attno == 0)
-			describe_found(lookup, n);
+			describe_found(lookup);
 		else
-			fill_column(r, lookup, n);
+			fill_column(r, lookup);
 	}
 }
 
@@ -311,55 +268,99 @@ resident_fill_lookups(Resident *r)
 	return true;
 }
 
-/* Writes the bits of the keys for which inner rows exist. */
-static void
-write_found(const Resident *r, const ExprLookup *lookup, uint8 *to)
+/* Returns what a cell of a narrow form has for an entry. */
+static uint32
+narrow(const ExprLookup *lookup, const VectorTable *table, uint32 entry)
 {
-	const Lookup *inner = r->rows->joins[lookup->join].lookup;
-	const uint32 *rows;
-
-	if (lookup->n > 0 && inner->bits)
-	{
-		INTERRUPTIBLE_FOR (at, 0, ((int64) lookup->n + 7) / 8)
-			to[at] = inner->bits[at / 8] >> at % 8 * 8;
-		return;
-	}
-	rows = rows_of_keys(inner, lookup->n);
-	INTERRUPTIBLE_FOR (at, 0, lookup->n)
-		to[at / 8] |= (rows[at] != LOOKUP_NONE) << at % 8;
+	return lookup->states[entry] == VECTOR_NULL ?
+		0 :
+		(uint32) ((uint64) lookup->values[entry] - (uint64) table->least) + 1;
 }
 
-/* Writes the cells of a table. */
-static void
-write_table(const ExprLookup *lookup, const VectorTable *table, uint8 *to)
+/* Writes cell `at` for an entry. */
+static inline void
+write_cell(const ExprLookup *lookup, const VectorTable *table, uint8 *to, int64 at, uint32 entry)
 {
-	if (table->form == VECTOR_CELLS_WIDE)
+	switch (table->form)
 	{
-		memcpy(to, lookup->values, ((Size) lookup->n + 1) * sizeof(int64));
-		memcpy(to + ((Size) lookup->n + 1) * sizeof(int64), lookup->states, (Size) lookup->n + 1);
-		return;
+		case VECTOR_CELLS_BITS:
+			to[at / 8] &= ~(1 << at % 8);
+			to[at / 8] |= narrow(lookup, table, entry) << at % 8;
+			break;
+		case 1:
+			to[at] = narrow(lookup, table, entry);
+			break;
+		case 2:
+			((uint16 *) to)[at] = narrow(lookup, table, entry);
+			break;
+		case 4:
+			((uint32 *) to)[at] = narrow(lookup, table, entry);
+			break;
+		default:
+			((int64 *) to)[at] = lookup->values[entry];
+			to[((Size) table->n + 1) * sizeof(int64) + at] = lookup->states[entry];
 	}
-	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
-	{
-		uint32 x = lookup->states[i] == VECTOR_NULL ?
-			0 :
-			(uint32) ((uint64) lookup->values[i] - (uint64) table->least) + 1;
+}
 
-		switch (table->form)
-		{
-			case VECTOR_CELLS_BITS:
-				to[i / 8] |= x << i % 8;
-				break;
-			case 1:
-				to[i] = x;
-				break;
-			case 2:
-				((uint16 *) to)[i] = x;
-				break;
-			default:
-				((uint32 *) to)[i] = x;
-		}
+/* Writes the cells of a coded column, which are its entries. */
+static void
+write_coded(const ExprLookup *lookup, const VectorTable *table, uint8 *to)
+{
+	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
+		write_cell(lookup, table, to, i, i);
+}
+
+/*
+ * Writes the cells of a join by key.  Where there is no inner row, an outer join has the value for
+ * NULL, and the others leave the row out, so that any value will do: NULL, which is 0 in narrow
+ * cells.
+ */
+static void
+write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *table, uint8 *to)
+{
+	const ResidentJoin *join = &r->rows->joins[lookup->join];
+	const Lookup *inner = join->lookup;
+	const LookupColumn *column = inner_column(r, lookup);
+	uint32 null = lookup->n;
+
+#define ENTRY(row) \
+	(column->nulls && column->nulls[row] ? null : column->byval ? (row) : column->codes[row])
+	if (table->form == VECTOR_CELLS_WIDE || lookup->states[null] != VECTOR_NULL)
+		INTERRUPTIBLE_FOR (at, 0, (int64) table->n + 1)
+			write_cell(lookup, table, to, at, null);
+	if (inner->form == LOOKUP_ARRAY)
+	{
+		INTERRUPTIBLE_FOR (at, 0, table->n)
+			if (inner->array[at] != LOOKUP_NONE)
+				write_cell(lookup, table, to, at, ENTRY(inner->array[at]));
 	}
+	else if (table->n > 0)
+		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
+			write_cell(lookup, table, to, inner->integers[row] - inner->least, ENTRY(row));
+#undef ENTRY
+}
+
+/* Writes the bits of the keys for which inner rows exist. */
+static void
+write_found(const Lookup *inner, const VectorTable *table, uint8 *to)
+{
+	if (table->n == 0)
+		return;
+	if (inner->bits)
+		INTERRUPTIBLE_FOR (at, 0, ((int64) table->n + 7) / 8)
+			to[at] = inner->bits[at / 8] >> at % 8 * 8;
+	else if (inner->form == LOOKUP_ARRAY)
+	{
+		INTERRUPTIBLE_FOR (at, 0, table->n)
+			to[at / 8] |= (inner->array[at] != LOOKUP_NONE) << at % 8;
+	}
+	else
+		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
+		{
+			int64 at = inner->integers[row] - inner->least;
+
+			to[at / 8] |= 1 << at % 8;
+		}
 }
 
 bool
@@ -375,12 +376,15 @@ resident_write_cells(const Resident *r, char *buffer)
 	for (int t = 0; t < r->program->nlookups; t++)
 	{
 		const ExprLookup *lookup = &r->program->lookups[t];
-		uint8 *to = cells + (Size) r->wire.tables[t].first * 8;
+		const VectorTable *table = &r->wire.tables[t];
+		uint8 *to = cells + (Size) table->first * 8;
 
-		if (lookup->attno == 0)
-			write_found(r, lookup, to);
+		if (lookup->join < 0)
+			write_coded(lookup, table, to);
+		else if (lookup->attno == 0)
+			write_found(r->rows->joins[lookup->join].lookup, table, to);
 		else
-			write_table(lookup, &r->wire.tables[t], to);
+			write_column(r, lookup, table, to);
 	}
 	return true;
 }

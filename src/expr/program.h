@@ -47,7 +47,7 @@ typedef struct ExprLookup
 	int column;    /* the caller's column, with COLUMN_DATUM; else -1 */
 
 	/* set when the table is filled: */
-	uint32 n;              /* numbers; entry n is for NULL */
+	uint32 n;              /* numbers, or entries of a join; entry n is for NULL */
 	int64 *values;         /* [number] in the form of a register */
 	uint8 *states;         /* [number] VectorState */
 	bool nulls;            /* the value of some number is NULL */
