@@ -15,6 +15,7 @@
  * 	OPEN           WireQuery [1]        OPENED             none, or a descriptor after CLOSE
  * 	STORE          WireStore            STORED             WireStored
  * 	DICTIONARY     WireDictionary       ENTRIES            WireEntries
+ * 	VALUES         WireValues           VALUED             WireValued
  * 	RESIDENT       WireResident [2]     RESIDED            WireResided
  * 	BATCH          WireBatch            DONE               WireDone
  * 	LEAVE          none                 LEFT               WireFinished
@@ -29,14 +30,14 @@
  *
  * OPEN starts a query. STORE sends a column of a block range, which the server keeps on a device.
  * DICTIONARY asks for the values of a column that is kept as codes. RESIDENT reduces rows that the
- * devices have already; BATCH reduces rows in the arena. FINISH ends the rows: the server then
- * knows all groups, and leaves out those beyond a limit. FETCH returns groups, PICK returns values
- * of sets. RESET restarts the same query for a rescan. CLOSE ends the query, and keeps the
- * connection for another OPEN.
+ * devices have already; VALUES asks for the values of codes in its columns. BATCH reduces rows in
+ * the arena. FINISH ends the rows: the server then knows all groups, and leaves out those beyond a
+ * limit. FETCH returns groups, PICK returns values of sets. RESET restarts the same query for a
+ * rescan. CLOSE ends the query, and keeps the connection for another OPEN.
  *
- * STORE, DICTIONARY, RESIDENT and BATCH may repeat and may come in any order; so may FETCH and PICK
- * after FINISH. The client may send a message before earlier ones are answered. Answers come in the
- * order of the messages.
+ * STORE, DICTIONARY, RESIDENT, VALUES and BATCH may repeat and may come in any order; so may FETCH
+ * and PICK after FINISH. The client may send a message before earlier ones are answered. Answers
+ * come in the order of the messages.
  *
  * STATUS is answered by STATUS_REPLY (WireStatus), and LIST (WireList) by LISTED (WireListed). Both
  * may come at any point, and before HELLO. FAILED (WireFailed) may answer any message: the query is
@@ -45,12 +46,12 @@
  *
  * Ownership of the arena: it is one mapping of arena_bytes, divided into `buffers` buffers of
  * buffer_bytes. The client owns all of it from WELCOME to CLOSE, with one exception: the server
- * owns a buffer from the message that names it (BATCH, STORE, DICTIONARY, RESIDENT, FINISH with
- * groups, FETCH, PICK) until the answer that names it. If a DONE has taken = 0, the device had no
- * room for the batch's groups or rows: the batch is not reduced, and no later batch is. The client
- * keeps the rows of these batches, and the server keeps the groups of the batches before. The
- * server never reads a count, an offset or a type from the arena: these come in messages, and are
- * checked before use.
+ * owns a buffer from the message that names it (BATCH, STORE, DICTIONARY, RESIDENT, VALUES, FINISH
+ * with groups, FETCH, PICK) until the answer that names it. If a DONE has taken = 0, the device had
+ * no room for the batch's groups or rows: the batch is not reduced, and no later batch is. The
+ * client keeps the rows of these batches, and the server keeps the groups of the batches before.
+ * The server never reads a count, an offset or a type from the arena: these come in messages, and
+ * are checked before use.
  *
  * After CLOSE the connection has neither an arena nor a device. The client must not touch its arena
  * until OPENED, because another connection may use it. If OPENED brings a descriptor, it is of
@@ -73,7 +74,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 16
+#define GPUAGG_PROTOCOL_VERSION 17
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -120,6 +121,7 @@ typedef enum MessageType
 	MESSAGE_DICTIONARY,
 	MESSAGE_LIST,
 	MESSAGE_PICK,
+	MESSAGE_VALUES,
 	MESSAGE_CLOSE,
 
 	/* from server to client */
@@ -136,6 +138,7 @@ typedef enum MessageType
 	MESSAGE_ENTRIES,
 	MESSAGE_LISTED,
 	MESSAGE_PICKED,
+	MESSAGE_VALUED,
 
 	/* between the server and its supervisor, through the pipe that the supervisor made */
 	MESSAGE_READY = 128, /* from the server: WireStatus. The socket accepts connections */
@@ -427,18 +430,22 @@ typedef struct WireStore
 	uint32_t validity; /* offset in the buffer; WIRE_NO_ARRAY: there are no NULLs */
 	/*
 	 * If the column is coded: offset, number and bytes of the message's own entries, in the layout
-	 * of WireEntries. The values are indexes of these entries.
+	 * of WireEntries. The values are indexes of these entries. If one message has no room for all
+	 * entries, STORE is sent several times. All but the last one have only entries, and `more`; the
+	 * others come `before` this message's. The indexes count from the first one of all.
 	 */
 	uint32_t entries;
 	uint32_t nentries;
 	uint32_t bytes;
+	uint32_t before;
+	uint32_t more; /* 1: values and validity are not used, and the same range's STORE follows */
 	uint32_t pad;
 } WireStore;
 
 typedef struct WireStored
 {
 	uint32_t buffer;
-	uint32_t kept; /* 0: there was no room for the column */
+	uint32_t kept; /* 0: there was no room for the column, or for these entries */
 } WireStored;
 
 /*
@@ -447,15 +454,16 @@ typedef struct WireStored
  * The server has a dictionary for each coded column. Its entries are distinct strings of bytes,
  * numbered from 0 as they come; a value's number is its code. STORE brings entries of its own, and
  * the server replaces their numbers by codes of its dictionary. A dictionary only grows, and is
- * freed with its column. Its id is never reused, also not by another server process. A column whose
- * dictionary would exceed these bounds is not kept.
+ * freed with its column. Its id is never reused, also not by another server process. Codes are
+ * below INT32_MAX. A column whose dictionary has no room in host memory is not kept.
  */
-#define WIRE_MAX_ENTRIES 65536
+
+/* Most bytes of an entry. A buffer has room for one. */
 #define WIRE_MAX_ENTRY_BYTES (4u << 20)
 
 /*
- * The body of DICTIONARY: asks for the entries of a dictionary from `nentries` on. The client has
- * those before.
+ * The body of DICTIONARY: asks for at most `most` entries of a dictionary, from `nentries` on. The
+ * client has those before. The answer has fewer where the buffer has no room.
  */
 typedef struct WireDictionary
 {
@@ -464,22 +472,52 @@ typedef struct WireDictionary
 	uint64_t id; /* of the dictionary that the client has a copy of; 0: none */
 	uint32_t nentries;
 	uint32_t buffer;
+	uint32_t most;
+	uint32_t pad;
 } WireDictionary;
 
 /*
- * The body of ENTRIES. The buffer has a uint32_t length for each entry from `first` on, and then
- * the entries' bytes without gaps.
+ * The body of ENTRIES. The buffer has a uint32_t length for each of n entries from `first` on, and
+ * then the entries' bytes without gaps.
  */
 typedef struct WireEntries
 {
 	uint64_t id; /* 0: there is no dictionary */
 	uint32_t buffer;
 	uint32_t first; /* 0, or WireDictionary.nentries if the client's copy is of this dictionary */
-	uint32_t nentries; /* in the dictionary */
+	uint32_t n;
 	uint32_t bytes;
+	uint64_t all_bytes; /* of all entries of the dictionary */
+	uint32_t nentries;  /* in the dictionary */
+	uint32_t pad;
 } WireEntries;
 
-/* Which entries of a dictionary the client has. Rows are reduced only if these are all entries. */
+/*
+ * The body of VALUES: asks for the values of n codes of a stored column of the last RESIDENT, whose
+ * rows were taken. The buffer has the codes, uint32_t.
+ */
+typedef struct WireValues
+{
+	uint32_t stored;
+	uint32_t n;
+	uint32_t buffer;
+	uint32_t pad;
+} WireValues;
+
+/*
+ * The body of VALUED: the values of the first n codes, as many as have room. The buffer has them at
+ * wire_align() of the codes' bytes, in the layout of ENTRIES. Codes without an entry have empty
+ * ones.
+ */
+typedef struct WireValued
+{
+	uint32_t buffer;
+	uint32_t n;
+	uint32_t bytes;
+	uint32_t pad;
+} WireValued;
+
+/* A dictionary as the client knows it. Rows are reduced only if it has still as many entries. */
 typedef struct WireKnown
 {
 	uint64_t id;
@@ -571,7 +609,7 @@ typedef struct WireResident
 	uint32_t types[WIRE_MAX_RESIDENT_COLS]; /* WireType of column c, and of its register */
 	uint16_t cols[WIRE_MAX_RESIDENT_COLS];  /* operand for column c; it may be a constant */
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
-	WireKnown known[WIRE_MAX_STORED_COLS]; /* for coded columns */
+	WireKnown known[WIRE_MAX_STORED_COLS]; /* dictionaries of coded columns */
 	uint32_t ntables;
 	uint32_t cell_bytes; /* of all tables: a multiple of 8 */
 	VectorTable tables[WIRE_MAX_TABLES];

@@ -98,12 +98,12 @@ $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 	$(UNIT_LINK)
 
 $(filter-out %/resident_test %/session_test %/device_keys_test %/store_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
-$(addprefix $(UNIT_DIR)/,device_test device_start_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
+$(addprefix $(UNIT_DIR)/,device_test device_start_test texts_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
 $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
 $(addprefix $(UNIT_DIR)/,resident_test session_test device_keys_test): $(UNIT_DIR)/%: $(UNIT_DIR)/few/test/unit/%.o $(call unit_objects,few,$(SERVED_SRCS) $(filter-out $(STUB_VECTOR),$(CUDA_SRCS))) \
 	$(call unit_objects,stub,$(STUB_VECTOR))
 $(UNIT_DIR)/resident_test: $(call unit_objects,few,$(RESIDENT_SRCS))
-$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c budget.c))
+$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c store_entries.c budget.c))
 
 # Chunks need PostgreSQL's headers. test/unit/backend.h and chunk_model.c define the functions that they call.
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers

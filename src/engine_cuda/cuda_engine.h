@@ -4,6 +4,7 @@
  *
  * client_session.c		sessions with the server: opened for a query, given back
  * ordered_sets.c	results of ordered sets: picks values of groups at the server
+ * column_keys.c	keys of groups that are codes of a stored column
  * groups.c			fetches groups of the server in chunks
  * rows.c			sends rows to the server, or to the CPU fallback
  * sorted.c			rows that arrive grouped, and groups that leave in their order
@@ -146,6 +147,13 @@ extern void cuda_check_fractions(CudaEngine *cuda);
 /* Fills in out->fallbacks, in the current memory context. Returns false if the session is lost. */
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 								   GroupBatch *out);
+
+/*
+ * column_keys.c: unpacks key `k` of n groups, whose codes are those of a stored column, with values
+ * in the current memory context. Returns false if the session is lost.
+ */
+extern bool cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, Datum *values,
+							bool *nulls);
 
 /* groups.c */
 /*

@@ -93,17 +93,43 @@ fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, uint32 n,
 	pfree(values);
 }
 
+/*
+ * Rejects the program if it should not be computed for all values of the dictionary: they are too
+ * many to be copied, or many more than the rows.
+ */
+static void
+check_copied(Resident *r, const CudaDictionary *dict)
+{
+	if (dict->copied < dict->known.nentries)
+		expr_program_reject(r->program, "a column has too many values for an expression of them");
+	else if (dict->known.nentries > RESIDENT_LEAST_VALUES && dict->known.nentries > r->rows->nrows)
+		expr_program_reject(r->program, "the query reads fewer rows than a column has values");
+}
+
+/* Returns whether the program looks up values by the stored column's codes. */
+static bool
+is_looked_up(const ExprProgram *p, int s)
+{
+	for (int t = 0; t < p->nlookups; t++)
+		if (p->lookups[t].stored == s)
+			return true;
+	return false;
+}
+
 /* Fills the lookups of a coded column.  Returns false if the session is lost. */
 static bool
 fill_coded(Resident *r, int s)
 {
 	ExprProgram *p = r->program;
+	bool copy = is_looked_up(p, s);
 	const CudaDictionary *dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s],
-												 resident_attribute(r, s), r->outdated);
+												 resident_attribute(r, s), r->outdated, copy);
 
 	if (dict == NULL)
 		return false;
 	r->wire.known[s] = dict->known;
+	if (copy)
+		check_copied(r, dict);
 	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
 	{
 		ExprLookup *lookup = &p->lookups[t];

@@ -62,29 +62,6 @@ constant_operand(Resident *r, int col)
 	return expr_program_constant(r->program, bits, false);
 }
 
-/* Returns the operand for a key that is sent as codes of the query's own dictionary. */
-static uint16
-key_codes(Resident *r, int c, const ExprRoot *root)
-{
-	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
-	uint16 operand;
-
-	/*
-	 * all values of the dictionary are hashed and compared, also those of rows that the user must
-	 * not see
-	 */
-	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
-		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
-		return expr_program_reject(
-			r->program, "comparing keys might reveal values that are hidden from the query");
-	operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
-	return operand != VECTOR_NONE ?
-		operand :
-		expr_program_reject(
-			r->program,
-			"keys that are sent as dictionary codes, and are not computed from one column");
-}
-
 /* Returns the joins of the rows as the program has them, or NULL. */
 static ExprJoins *
 create_joins(const FeedResident *rows)
@@ -134,8 +111,9 @@ translate_query(Resident *r)
 		const ColumnSpec *spec = &r->cuda->spec->cols[col];
 		const ExprRoot *root = rows->outputs[col];
 
+		r->codes[c] = VECTOR_NONE;
 		if (query->cols[c].travel == TRAVEL_CODES)
-			r->inputs[c] = key_codes(r, c, root);
+			r->inputs[c] = resident_key(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
 		else if (query->cols[c].travel == TRAVEL_PRESENCE &&
@@ -159,9 +137,7 @@ translate_query(Resident *r)
 static bool
 chunk_suits(const CacheChunk *chunk, const ExprStored *stored)
 {
-	if (stored->coded)
-		return chunk->nentries <= WIRE_MAX_ENTRIES;
-	if (stored->presence)
+	if (stored->coded || stored->presence)
 		return true;
 	if (chunk->type != stored->type || chunk->scale != stored->scale || chunk->nexceptions > 0)
 		return false;
@@ -361,7 +337,10 @@ describe_columns(Resident *r)
 	if (r->program->unsupported_reason)
 		return;
 	for (int s = 0; s < r->program->nstored; s++)
-		intervals[s] = r->bounds[s].any ? r->bounds[s].integers : (ExprInterval){1, 0};
+		intervals[s] = r->program->stored[s].coded ?
+			(ExprInterval){0, (int64) r->wire.known[s].nentries - 1} :
+			r->bounds[s].any ? r->bounds[s].integers :
+							   (ExprInterval){1, 0};
 	for (int k = 0; k < r->cuda->spec->nkeys; k++)
 	{
 		int c = query->keycol[k];
@@ -390,8 +369,9 @@ describe_query(Resident *r, bool *refused)
 	*r->program = *r->translated;
 	r->wire.table.id = r->rows->table;
 	describe_stored(r);
-	if (!resident_fill_lookups(r))
+	if (!resident_choose_codes(r) || !resident_fill_lookups(r))
 		return false;
+	resident_use_codes(r);
 	if (r->program->unsupported_reason == NULL)
 		describe_columns(r);
 	*refused = r->program->unsupported_reason ||
@@ -429,19 +409,6 @@ send_resident(Resident *r, bool more)
 	return sent;
 }
 
-/*
- * Returns whether the collected rows are all rows of the query, so that FINISH need not wait for
- * the answer.
- */
-static bool
-has_all_rows(const Resident *r)
-{
-	const CudaEngine *cuda = r->cuda;
-
-	return r->rows->alone && cuda->rows_given == 0 && cuda->cpu_fallback == NULL && !cuda->joined &&
-		feed_resident_complete(r->rows);
-}
-
 /* Copies what is lacking from the buffer, which uploads will use. */
 static void
 copy_lacking(const Resident *r, Lacking *lacking)
@@ -469,7 +436,7 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 	Client *client = r->cuda->client;
 	FeedResident *rows = r->rows;
 	WireResided resided;
-	bool ending = has_all_rows(r);
+	bool ending = resident_has_all_rows(r);
 
 	*taken = false;
 	*lacking = (Lacking){0};
@@ -631,6 +598,7 @@ reduce_collected_rows(Resident *r)
 		return ENGINE_OK;
 	}
 	cuda->not_resident = NULL;
+	resident_note_codes(r);
 	cuda->rows_given += rows->nrows;
 	cuda->rows_resident += rows->nrows;
 	feed_resident_taken(rows);

@@ -1,7 +1,7 @@
 /*
  * device_rows.h
  *	  Client side of RESIDENT: a query over rows whose columns are cached on the devices.
- *	  Internal to device_rows.c, device_lookups.c and device_upload.c.
+ *	  Internal to device_rows.c, device_keys.c, device_lookups.c and device_upload.c.
  *
  * The feed, the expression program, this engine and the server work together. In
  * EngineOps.take_resident, before the first batch:
@@ -14,8 +14,8 @@
  *   as row ranges and spans. For each range it calls accept_chunks() here, which accepts the range
  *   if the GPU can have its chunks, and keeps bounds of their values.
  * 4. The engine describes the query over these rows: it fetches the dictionaries of coded columns
- *   (DICTIONARY), fills lookup tables, and completes the program with checks that the values'
- *   bounds make necessary.
+ *   (DICTIONARY) that expressions need, fills lookup tables, and completes the program with checks
+ *   that the values' bounds make necessary.
  * 5. The engine sends RESIDENT. If the collected rows are all rows of the query, it sends FINISH
  *   together with it (WireFinish.if_taken).
  * 6. The server takes all rows, or none and says what is lacking (RESIDED).
@@ -61,7 +61,14 @@ typedef struct Resident
 	/* for each column of the query: operand with the batch's values */
 	uint16 inputs[WIRE_MAX_RESIDENT_COLS];
 	uint16 outputs
-		[WIRE_MAX_RESIDENT_COLS];     /* the same, with values in the form of CudaColumn.travel */
+		[WIRE_MAX_RESIDENT_COLS]; /* the same, with values in the form of CudaColumn.travel */
+	/*
+	 * For each column of the query that is a key, and just a stored column whose codes may be its
+	 * values: the operand with the codes, and the stored column's number. VECTOR_NONE: it is not.
+	 */
+	uint16 codes[WIRE_MAX_RESIDENT_COLS];
+	int coded[WIRE_MAX_RESIDENT_COLS];
+	bool by_column;                   /* these keys are the column's codes (column_keys.c) */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;
 } Resident;
@@ -78,6 +85,35 @@ resident_attribute(const Resident *r, int s)
  * keep[] of row ranges that still lack one. Returns false if the session is lost.
  */
 extern bool resident_upload(Resident *r, const uint64 *lacking, bool *keep);
+
+/* Expressions are computed for so many values of a column, however few rows the query reads. */
+#define RESIDENT_LEAST_VALUES 65536
+
+/* ---- device_keys.c ---- */
+
+/*
+ * Returns the operand for a key that is sent as codes. If it may be sent as codes of its column,
+ * this is the operand with them for the time being; see resident_choose_codes().
+ */
+extern uint16 resident_key(Resident *r, int c, const ExprRoot *root);
+
+/*
+ * Returns whether the collected rows are all rows of the query, so that FINISH need not wait for
+ * the answer.
+ */
+extern bool resident_has_all_rows(const Resident *r);
+
+/*
+ * Decides whether keys that may be sent as codes of their columns are. Then no other rows can be
+ * reduced with them: batches go to the CPU fallback, which has no sets and no order, and rows of
+ * other tables would have other codes. So if there may be batches, only keys with many values are.
+ * Returns false if the session is lost.
+ */
+extern bool resident_choose_codes(Resident *r);
+/* Gives NULL among the keys that are codes of their columns a code: the number of entries. */
+extern void resident_use_codes(Resident *r);
+/* Records what the codes of keys mean, after the server has taken the rows. */
+extern void resident_note_codes(const Resident *r);
 
 /* ---- device_lookups.c ---- */
 

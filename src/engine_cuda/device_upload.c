@@ -92,6 +92,60 @@ decode_chunk(const CacheChunk *chunk, const ExprStored *stored, char *buffer, Wi
 		out->validity = WIRE_NO_ARRAY;
 }
 
+/* Sends the buffer that was filled, and waits until the next one is free. */
+static bool
+send_store(Upload *up, const WireStore *store, int s)
+{
+	CudaEngine *cuda = up->r->cuda;
+	int buffers = cuda->client->welcome.buffers;
+
+	if (!client_send(cuda->client, MESSAGE_STORE, store, sizeof(*store)))
+		return false;
+	up->pending[up->buffer] = s;
+	up->place[up->buffer] = device_of_range(up->r, store->range);
+	up->buffer = (up->buffer + 1) % buffers;
+	up->npending++;
+	return up->npending < buffers || await_stored(up);
+}
+
+static char *
+next_buffer(const Upload *up, WireStore *store)
+{
+	const Client *client = up->r->cuda->client;
+
+	store->buffer = up->buffer;
+	return client->arena + (size_t) up->buffer * client->welcome.buffer_bytes;
+}
+
+/*
+ * Sends a chunk as codes and entries, in as many messages as the entries need. Returns false if the
+ * session is lost. *there: the chunk has this form.
+ */
+static bool
+send_coded(Upload *up, const CacheChunk *chunk, int s, WireStore *store, bool *there)
+{
+	Resident *r = up->r;
+	size_t buffer_bytes = r->cuda->client->welcome.buffer_bytes;
+	uint32 device = device_of_range(r, store->range);
+	CudaEncoded *encoded =
+		chunk->no_numbers ? NULL : cuda_encode_chunk(chunk, resident_attribute(r, s));
+	bool ok = true;
+	bool more = true;
+
+	*there = encoded && cuda_encoded_fits(encoded, buffer_bytes);
+	/* the chunk never changes, so the next query need not try */
+	if (!*there)
+		((CacheChunk *) chunk)->no_numbers = true;
+	while (*there && ok && more && !(r->refused[device] >> s & 1))
+	{
+		more = cuda_encoded_write(encoded, next_buffer(up, store), buffer_bytes, store);
+		ok = send_store(up, store, s);
+	}
+	if (encoded)
+		cuda_encoded_free(encoded);
+	return ok;
+}
+
 /*
  * Sends one column of a row range's block range. Returns false if the session is lost. *there: the
  * column is still in the cache, and has a form that the GPU can have.
@@ -100,11 +154,10 @@ static bool
 send_column(Upload *up, const WireRowRange *row_range, int s, bool *there)
 {
 	Resident *r = up->r;
-	CudaEngine *cuda = r->cuda;
 	CachePin *pin = feed_resident_pin(r->rows, row_range);
 	WireStore store = {0};
 	const CacheChunk *chunk;
-	char *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
+	bool ok;
 
 	*there = pin != NULL;
 	if (pin == NULL)
@@ -115,29 +168,17 @@ send_column(Upload *up, const WireRowRange *row_range, int s, bool *there)
 	store.range = row_range->range;
 	store.nrows = chunk->nrows;
 	store.column = r->wire.stored[s];
-	store.buffer = up->buffer;
-	if (!store.column.coded)
-		decode_chunk(chunk, &r->program->stored[s], buffer, &store);
-	else if (chunk->no_numbers ||
-			 !cuda_encode_chunk(chunk, resident_attribute(r, s), buffer,
-								cuda->client->welcome.buffer_bytes, &store))
+	if (store.column.coded)
+		ok = send_coded(up, chunk, s, &store, there);
+	else
 	{
-		/* the chunk never changes, so the next query need not try */
-		((CacheChunk *) chunk)->no_numbers = true;
-		*there = false;
-		cache_unpin(pin);
-		return true;
+		decode_chunk(chunk, &r->program->stored[s], next_buffer(up, &store), &store);
+		ok = send_store(up, &store, s);
 	}
-	cuda->uploaded += (size_t) chunk->nrows * wire_width(store.column.type);
+	if (*there)
+		r->cuda->uploaded += (size_t) chunk->nrows * wire_width(store.column.type);
 	cache_unpin(pin);
-	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
-		return false;
-	up->pending[up->buffer] = s;
-	up->place[up->buffer] = device_of_range(r, row_range->range);
-	up->buffer = (up->buffer + 1) % cuda->client->welcome.buffers;
-	up->npending++;
-	/* the next buffer must be free */
-	return up->npending < cuda->client->welcome.buffers || await_stored(up);
+	return ok;
 }
 
 bool

@@ -20,6 +20,13 @@
 #define MOST_BYTES (32 * 1024 * 1024)
 #define MOST_DICTIONARIES 256
 
+/*
+ * Limits of a dictionary that is copied. An expression over a column with more values is not
+ * computed as a lookup, see device_rows.c.
+ */
+#define MOST_COPIED (1024 * 1024)
+#define MOST_COPIED_BYTES (32 * 1024 * 1024)
+
 /* The copy of one column's dictionary. */
 typedef struct Entry
 {
@@ -141,25 +148,21 @@ cuda_dictionaries_trim(void)
 	}
 }
 
-/*
- * Makes a Datum of a dictionary's entry, in the current memory context. Returns false if its length
- * is not valid.
- */
-static bool
-make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
+bool
+cuda_make_value(int16 typlen, bool typbyval, const char *image, uint32 length, Datum *out)
 {
 	char *copy;
 
-	if (att->attbyval)
+	if (typbyval)
 	{
 		if (length != sizeof(Datum))
 			return false;
 		memcpy(out, image, sizeof(Datum));
 		return true;
 	}
-	if (att->attlen > 0 && length != att->attlen)
+	if (typlen > 0 && length != typlen)
 		return false;
-	if (att->attlen > 0)
+	if (typlen > 0)
 	{
 		copy = palloc(length);
 		memcpy(copy, image, length);
@@ -174,45 +177,65 @@ make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
 	return true;
 }
 
+/* Returns whether the answer is valid: it continues the copy, or begins another one. */
+static bool
+is_valid_answer(const Entry *e, const WireEntries *in, size_t buffer_bytes)
+{
+	return in->first <= in->nentries && in->n <= in->nentries - in->first &&
+		(size_t) in->n * sizeof(uint32) + in->bytes <= buffer_bytes &&
+		in->nentries < PG_INT32_MAX &&
+		(in->first == 0 || (in->id == e->dict.known.id && in->first == e->dict.copied));
+}
+
 /* Adds the answer's entries to the copy. Returns false if the answer is not valid. */
 static bool
 add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *buffer,
 			size_t buffer_bytes)
 {
-	uint64 n = in->nentries;
+	CudaDictionary *dict = &e->dict;
 	const uint32 *lengths = (const uint32 *) buffer;
-	const char *image = buffer + (n - in->first) * sizeof(uint32);
+	const char *image = buffer + in->n * sizeof(uint32);
 	size_t left = in->bytes;
+	size_t room = (in->first + in->n + 1) * sizeof(Datum);
 
-	if (n > WIRE_MAX_ENTRIES || in->first > n || in->bytes > WIRE_MAX_ENTRY_BYTES ||
-		(n - in->first) * sizeof(uint32) + left > buffer_bytes ||
-		(in->first > 0 && (in->id != e->dict.known.id || in->first != e->dict.known.nentries)))
+	if (!is_valid_answer(e, in, buffer_bytes))
 		return false;
 	if (in->first == 0)
 	{
 		/* it may be another dictionary than before */
-		e->dict = (CudaDictionary){0};
+		*dict = (CudaDictionary){0};
 		MemoryContextReset(e->values);
 	}
-	e->dict.values = e->dict.values ? repalloc(e->dict.values, Max(n, 1) * sizeof(Datum)) :
-									  palloc(Max(n, 1) * sizeof(Datum));
-	for (uint64 i = in->first; i < n; i++)
+	dict->known = (WireKnown){in->id, in->nentries};
+	dict->all_bytes = in->all_bytes;
+	if (in->n == 0)
+		return true;
+	dict->values = dict->values ? repalloc_huge(dict->values, room) :
+								  MemoryContextAllocHuge(CurrentMemoryContext, room);
+	for (uint32 i = 0; i < in->n; i++)
 	{
-		uint32 length = lengths[i - in->first];
+		uint32 length = lengths[i];
 
-		if (length > left || !make_datum(att, image, length, &e->dict.values[i]))
+		if (length > left ||
+			!cuda_make_value(att->attlen, att->attbyval, image, length,
+							 &dict->values[in->first + i]))
 			return false;
 		image += length;
 		left -= length;
+		dict->copied = in->first + i + 1;
 	}
-	e->dict.known = (WireKnown){in->id, n};
 	return true;
 }
 
+/* Asks for up to `most` entries that the copy lacks. */
 static bool
-fetch_entries(Client *client, Entry *e, Form_pg_attribute att)
+fetch_entries(Client *client, Entry *e, Form_pg_attribute att, uint32 most)
 {
-	WireDictionary message = {e->table, e->column, e->dict.known.id, e->dict.known.nentries, 0};
+	WireDictionary message = {.table = e->table,
+							  .column = e->column,
+							  .id = e->dict.known.id,
+							  .nentries = e->dict.copied,
+							  .most = most};
 	MemoryContext old;
 	WireEntries in;
 	bool ok;
@@ -221,25 +244,53 @@ fetch_entries(Client *client, Entry *e, Form_pg_attribute att)
 		!client_receive(client, MESSAGE_ENTRIES, &in, sizeof(in)))
 		return false;
 	old = MemoryContextSwitchTo(e->values);
-	ok = add_entries(e, att, &in, client->arena, client->welcome.buffer_bytes);
+	ok = (most > 0 || in.n == 0) &&
+		add_entries(e, att, &in, client->arena, client->welcome.buffer_bytes);
 	MemoryContextSwitchTo(old);
 	if (!ok)
 		client_fail(client, "the GPU server sent an invalid answer");
 	return ok;
 }
 
+/* Returns whether the copy lacks entries, and may have all. */
+static bool
+lacks_entries(const CudaDictionary *dict)
+{
+	return dict->copied < dict->known.nentries && dict->known.nentries <= MOST_COPIED &&
+		dict->all_bytes <= MOST_COPIED_BYTES;
+}
+
+/* Asks the server for what is to be known. Returns false if the session is lost. */
+static bool
+update_entry(Client *client, Entry *e, Form_pg_attribute att, bool refresh, bool copy)
+{
+	if ((refresh || e->dict.known.id == 0) && !fetch_entries(client, e, att, 0))
+		return false;
+	while (copy && lacks_entries(&e->dict))
+	{
+		uint32 had = e->dict.copied;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!fetch_entries(client, e, att, MOST_COPIED))
+			return false;
+		if (e->dict.copied <= had && lacks_entries(&e->dict))
+			return client_fail(client, "the GPU server sent an invalid answer");
+	}
+	return true;
+}
+
 const CudaDictionary *
 cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
-				Form_pg_attribute att, bool refresh)
+				Form_pg_attribute att, bool refresh, bool copy)
 {
 	Entry *e = get_entry(table, column);
 
-	if (refresh && e->holds > 0)
+	if (e->holds > 0 && (refresh || (copy && lacks_entries(&e->dict))))
 	{
 		remove_entry(e);
 		e = make_entry(table, column);
 	}
-	if ((refresh || e->dict.known.id == 0) && !fetch_entries(client, e, att))
+	if (!update_entry(client, e, att, refresh, copy))
 	{
 		remove_entry(e);
 		return NULL;

@@ -14,22 +14,24 @@
 #include "engine_cuda/client.h"
 #include "protocol.h"
 
-/* A copy of a dictionary, as far as this process has read it. */
+/* What this process knows of a dictionary. */
 typedef struct CudaDictionary
 {
-	WireKnown known; /* its id, and number of entries; id 0: there is no dictionary */
-	Datum *values;   /* of each code */
+	WireKnown known;  /* its id, and number of entries; id 0: there is no dictionary */
+	uint64 all_bytes; /* of all its entries */
+	uint32 copied;    /* number of entries in the copy, from the first one on */
+	Datum *values;    /* of these */
 } CudaDictionary;
 
 /*
- * Returns the copy of a column's dictionary. Asks the server if there is no copy, or if `refresh`
- * is set. NULL: the session is lost. The result stays unchanged until cuda_dictionary_release(), or
- * until the end of the current memory context, even if other queries of this process use the
- * dictionary meanwhile.
+ * Returns what is known of a column's dictionary. Asks the server if nothing is known, or if
+ * `refresh` is set. `copy`: copies all entries, unless they are too many. NULL: the session is
+ * lost. The result stays unchanged until cuda_dictionary_release(), or until the end of the current
+ * memory context, even if other queries of this process use the dictionary meanwhile.
  */
 extern const CudaDictionary *cuda_dictionary(Client *client, WireTableKey table,
 											 const WireColumnKey *column, Form_pg_attribute att,
-											 bool refresh);
+											 bool refresh, bool copy);
 
 extern void cuda_dictionary_release(const CudaDictionary *dict);
 
@@ -40,10 +42,28 @@ extern void cuda_dictionary_release(const CudaDictionary *dict);
 extern void cuda_dictionaries_trim(void);
 
 /*
- * Writes a chunk to a buffer as codes and entries, and stores their offsets in *out. Returns false
- * if the chunk has values out of line, or if there is no room.
+ * Makes a value of a dictionary's entry, in the current memory context. Returns false if its length
+ * is not valid.
  */
-extern bool cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att, char *buffer,
-							  size_t buffer_bytes, WireStore *out);
+extern bool cuda_make_value(int16 typlen, bool typbyval, const char *image, uint32 length,
+							Datum *out);
+
+/* A chunk as codes and entries. */
+typedef struct CudaEncoded CudaEncoded;
+
+/*
+ * Encodes a chunk, in a memory context of its own; the chunk must stay. Returns NULL if it has
+ * values out of line, or too long ones.
+ */
+extern CudaEncoded *cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att);
+/* Returns whether a buffer of this size has room for the codes and an entry. */
+extern bool cuda_encoded_fits(const CudaEncoded *encoded, size_t buffer_bytes);
+/*
+ * Writes the codes, and the next entries that have room, to a buffer, and describes them in *out.
+ * Returns whether more entries are left, for another message.
+ */
+extern bool cuda_encoded_write(CudaEncoded *encoded, char *buffer, size_t buffer_bytes,
+							   WireStore *out);
+extern void cuda_encoded_free(CudaEncoded *encoded);
 
 #endif /* GPUAGG_CUDA_DICTIONARIES_H */

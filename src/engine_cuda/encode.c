@@ -18,6 +18,12 @@
 /* Number of rows that are decoded at a time. */
 #define DECODE_ROWS 4096
 
+/*
+ * Most bytes of a chunk's entries. A chunk's blocks have less, but compressed values may be
+ * hundreds of times as long as they are there.
+ */
+#define MOST_BYTES (64 * 1024 * 1024)
+
 typedef struct Image
 {
 	uint32 code; /* the key: index in Encoder.images, or that of the sought image */
@@ -29,6 +35,7 @@ typedef struct Encoder
 {
 	Form_pg_attribute att;
 	uint32 n; /* number of entries so far */
+	uint32 room;
 	size_t bytes;
 	const char **images; /* of each entry, with its length in `lengths` */
 	uint32 *lengths;
@@ -36,6 +43,15 @@ typedef struct Encoder
 	uint32 length;
 	struct image_hash *table;
 } Encoder;
+
+struct CudaEncoded
+{
+	MemoryContext cxt;
+	const CacheChunk *chunk;
+	Encoder entries;
+	uint32 *codes; /* of rows */
+	uint32 sent;   /* entries that earlier parts have */
+};
 
 static inline bool
 equals_sought(const Encoder *enc, uint32 code)
@@ -102,7 +118,7 @@ set_image(Encoder *enc, const Datum *value)
 static bool
 add_image(Encoder *enc, bool copy)
 {
-	if (enc->n == WIRE_MAX_ENTRIES || enc->length > WIRE_MAX_ENTRY_BYTES - enc->bytes)
+	if (enc->n == enc->room || enc->length > MOST_BYTES - enc->bytes)
 		return false;
 	if (copy)
 	{
@@ -125,6 +141,7 @@ encode_dictionary(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 	{
 		Datum value = chunk_entry(chunk, i);
 
+		CHECK_FOR_INTERRUPTS();
 		if (!set_image(enc, &value) || !add_image(enc, false))
 			return false;
 	}
@@ -191,54 +208,89 @@ encode_values(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 	return ok;
 }
 
-/* Writes the entries to the buffer, from offset `at` on. Returns false if they do not fit. */
-static bool
-write_entries(const Encoder *enc, char *buffer, size_t buffer_bytes, size_t at, WireStore *out)
-{
-	size_t lengths = enc->n * sizeof(uint32);
-
-	if (at + lengths + enc->bytes > buffer_bytes)
-		return false;
-	out->entries = at;
-	out->nentries = enc->n;
-	out->bytes = enc->bytes;
-	memcpy(buffer + at, enc->lengths, lengths);
-	at += lengths;
-	for (uint32 i = 0; i < enc->n; i++)
-	{
-		memcpy(buffer + at, enc->images[i], enc->lengths[i]);
-		at += enc->lengths[i];
-	}
-	return true;
-}
-
-bool
-cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att, char *buffer, size_t buffer_bytes,
-				  WireStore *out)
+CudaEncoded *
+cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att)
 {
 	MemoryContext cxt =
 		AllocSetContextCreate(CurrentMemoryContext, "chunk to numbers", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	size_t bits = wire_bitmap_bytes(chunk->nrows);
-	size_t at = wire_align((size_t) chunk->nrows * sizeof(uint32));
-	Encoder enc = {.att = att};
-	bool ok = wire_align(at + bits) <= buffer_bytes;
+	CudaEncoded *encoded = palloc0(sizeof(CudaEncoded));
+	Encoder *enc = &encoded->entries;
+	bool ok;
 
-	if (ok)
-	{
-		uint32 most = Min(Max(chunk->nentries, chunk->nrows), WIRE_MAX_ENTRIES);
-
-		enc.images = palloc((most + 1) * sizeof(char *));
-		enc.lengths = palloc((most + 1) * sizeof(uint32));
-		out->values = 0;
-		out->validity = chunk_validity(chunk) ? at : WIRE_NO_ARRAY;
-		if (chunk_validity(chunk))
-			memcpy(buffer + at, chunk_validity(chunk), bits);
-		ok = (chunk->nentries > 0 ? encode_dictionary : encode_values)(&enc, chunk,
-																	   (uint32 *) buffer) &&
-			write_entries(&enc, buffer, buffer_bytes, wire_align(at + bits), out);
-	}
+	encoded->cxt = cxt;
+	encoded->chunk = chunk;
+	encoded->codes = palloc(((size_t) chunk->nrows + 1) * sizeof(uint32));
+	enc->att = att;
+	enc->room = Max(chunk->nentries, chunk->nrows);
+	enc->images = palloc(((size_t) enc->room + 1) * sizeof(char *));
+	enc->lengths = palloc(((size_t) enc->room + 1) * sizeof(uint32));
+	ok = (chunk->nentries > 0 ? encode_dictionary : encode_values)(enc, chunk, encoded->codes);
 	MemoryContextSwitchTo(old);
+	if (ok)
+		return encoded;
 	MemoryContextDelete(cxt);
-	return ok;
+	return NULL;
+}
+
+/*
+ * Writes entries to the buffer, from offset `at` on, as many as have room there, and describes
+ * them. Returns whether these are the last ones.
+ */
+static bool
+write_entries(CudaEncoded *encoded, char *buffer, size_t buffer_bytes, size_t at, WireStore *out)
+{
+	const Encoder *enc = &encoded->entries;
+	uint32 first = encoded->sent;
+	uint32 n = 0;
+	size_t bytes = 0;
+
+	while (first + n < enc->n &&
+		   at + (n + 1) * sizeof(uint32) + bytes + enc->lengths[first + n] <= buffer_bytes)
+		bytes += enc->lengths[first + n++];
+	out->entries = at;
+	out->nentries = n;
+	out->bytes = bytes;
+	out->before = first;
+	memcpy(buffer + at, enc->lengths + first, n * sizeof(uint32));
+	at += n * sizeof(uint32);
+	for (uint32 i = first; i < first + n; i++)
+	{
+		memcpy(buffer + at, enc->images[i], enc->lengths[i]);
+		at += enc->lengths[i];
+	}
+	encoded->sent += n;
+	return encoded->sent == enc->n;
+}
+
+bool
+cuda_encoded_fits(const CudaEncoded *encoded, size_t buffer_bytes)
+{
+	uint32 nrows = encoded->chunk->nrows;
+
+	return wire_align((size_t) nrows * sizeof(uint32)) + wire_align(wire_bitmap_bytes(nrows)) +
+		sizeof(uint32) + WIRE_MAX_ENTRY_BYTES <=
+		buffer_bytes;
+}
+
+bool
+cuda_encoded_write(CudaEncoded *encoded, char *buffer, size_t buffer_bytes, WireStore *out)
+{
+	const CacheChunk *chunk = encoded->chunk;
+	size_t codes = wire_align((size_t) chunk->nrows * sizeof(uint32));
+	size_t bits = wire_bitmap_bytes(chunk->nrows);
+
+	out->values = 0;
+	out->validity = chunk_validity(chunk) ? codes : WIRE_NO_ARRAY;
+	memcpy(buffer, encoded->codes, (size_t) chunk->nrows * sizeof(uint32));
+	if (chunk_validity(chunk))
+		memcpy(buffer + codes, chunk_validity(chunk), bits);
+	out->more = !write_entries(encoded, buffer, buffer_bytes, codes + wire_align(bits), out);
+	return out->more;
+}
+
+void
+cuda_encoded_free(CudaEncoded *encoded)
+{
+	MemoryContextDelete(encoded->cxt);
 }

@@ -228,11 +228,16 @@ spool_groups(CudaEngine *cuda)
 	return true;
 }
 
-static void
+/* Returns false if the session is lost. */
+static bool
 copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
 {
 	for (int k = 0; k < cuda->spec->nkeys; k++)
-		cuda_query_keys(cuda->query, k, packed, out->ngroups, out->keys[k], out->keynulls[k]);
+		if (cuda->query->cols[cuda->query->keycol[k]].stored < 0)
+			cuda_query_keys(cuda->query, k, packed, out->ngroups, out->keys[k], out->keynulls[k]);
+		else if (!cuda_fetch_keys(cuda, k, packed, out->ngroups, out->keys[k], out->keynulls[k]))
+			return false;
+	return true;
 }
 
 /*
@@ -319,9 +324,9 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	out->ngroups = groups.n;
 	out->matrix_size = cuda->query->matrix_size;
 	out->ranks = groups.ranks;
-	copy_keys(cuda, buffer + groups.keys, out);
 	cuda_set_states(cuda, &groups, buffer, 0, out);
-	if (cuda->spec->nordered_sets > 0 && !cuda_pick_ordered_sets(cuda, &groups, buffer, out))
+	if (!copy_keys(cuda, buffer + groups.keys, out) ||
+		(cuda->spec->nordered_sets > 0 && !cuda_pick_ordered_sets(cuda, &groups, buffer, out)))
 	{
 		MemoryContextSwitchTo(old);
 		cuda_fail_client(cuda);
@@ -355,8 +360,8 @@ cuda_release(EState *estate, bool in_steps)
 		{
 			if (!in_steps)
 				cuda->next_group = cuda->result.ngroups;
-			/* values of ordered sets are picked while groups are fetched */
-			else if (cuda->spec->nordered_sets > 0)
+			/* these need the server while groups are fetched */
+			else if (cuda->spec->nordered_sets > 0 || cuda_query_has_column_codes(cuda->query))
 				continue;
 			else if (!spool_groups(cuda))
 				continue;

@@ -457,8 +457,11 @@ cuda_query_reset(CudaQuery *query)
 {
 	query->negative_zero = query->sizes_differ = false;
 	for (int c = 0; c < query->ncols; c++)
+	{
+		query->cols[c].stored = -1;
 		if (query->cols[c].dict)
 			dictionary_reset(query->cols[c].dict);
+	}
 	start_buffer(query);
 }
 
@@ -623,6 +626,15 @@ cuda_query_shareable(const CudaQuery *query)
 }
 
 bool
+cuda_query_has_column_codes(const CudaQuery *query)
+{
+	for (int c = 0; c < query->ncols; c++)
+		if (query->cols[c].stored >= 0)
+			return true;
+	return false;
+}
+
+bool
 cuda_query_needs_batch(const CudaQuery *query)
 {
 	return sends_any_as(query, TRAVEL_MATRIX);
@@ -690,14 +702,15 @@ cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
 	{
 		const CudaColumn *col = &query->cols[query->keycol[k]];
 
+		int64 codes = col->travel != TRAVEL_CODES ? 0 :
+			col->stored >= 0                      ? (int64) col->nvalues + 1 :
+													dictionary_size(col->dict);
+
 		for (int g = 0; g < n && col->travel == TRAVEL_CODES; g++)
 		{
-			int32 code;
+			int32 code = cuda_query_code(query, k, packed + (size_t) g * query->wire->key_bytes);
 
-			memcpy(&code,
-				   packed + (size_t) g * query->wire->key_bytes + query->wire->keys[k].offset,
-				   sizeof(code));
-			if (code < 0 || code >= dictionary_size(col->dict))
+			if (code < 0 || code >= codes)
 				return false;
 		}
 	}
@@ -716,9 +729,8 @@ cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum 
 	{
 		for (int g = 0; g < n; g++)
 		{
-			int32 code;
+			int32 code = cuda_query_code(query, k, packed + g * stride);
 
-			memcpy(&code, packed + g * stride + key->offset, sizeof(code));
 			values[g] = dictionary_value(col->dict, code, &nulls[g]);
 		}
 		return;

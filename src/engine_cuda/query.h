@@ -45,8 +45,14 @@ typedef struct CudaColumn
 	uint32 values; /* offsets in a buffer */
 	uint32 validity;
 	Dictionary *dict; /* for TRAVEL_CODES */
-	Datum *datums;    /* space for the dictionary's input, if the column has no Datums */
-	int32 *codes;     /* of the current batch, with their hashes */
+	/*
+	 * TRAVEL_CODES: the codes of all rows at the server are those of a stored column, and not of
+	 * `dict` (column_keys.c). This is the column's number in RESIDENT; -1: they are not.
+	 */
+	int stored;
+	uint32 nvalues; /* of that column; its code for NULL */
+	Datum *datums;  /* space for the dictionary's input, if the column has no Datums */
+	int32 *codes;   /* of the current batch, with their hashes */
 	uint32 *hashes;
 
 	/* facts about the buffer that is being filled */
@@ -169,6 +175,18 @@ extern void cuda_query_unfill(const CudaQuery *query, const char *buffer, const 
 							  int from, int n, Batch *out);
 /* Describes the buffer that was filled, and starts a new one. */
 extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
+/* Returns whether the codes of some key are those of a stored column. */
+extern bool cuda_query_has_column_codes(const CudaQuery *query);
+/* Returns the code of key `k` in a packed key. */
+static inline int32
+cuda_query_code(const CudaQuery *query, int k, const char *packed)
+{
+	int32 code;
+
+	memcpy(&code, packed + query->wire->keys[k].offset, sizeof(code));
+	return code;
+}
+
 /* Returns the query to its state after cuda_query_layout(). */
 extern void cuda_query_reset(CudaQuery *query);
 

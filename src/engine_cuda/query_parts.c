@@ -29,6 +29,7 @@ cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, i
 	c->travel = travel;
 	c->type = type;
 	c->key = key;
+	c->stored = -1;
 	return query->ncols++;
 }
 

@@ -174,7 +174,8 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
  *
  * - unrepresentable numerics;
  * - new keys when the dictionaries have reached their limit;
- * - equal keys that look different (1.0 and 1.00), if there are several keys.
+ * - equal keys that look different (1.0 and 1.00), if there are several keys;
+ * - rows at the server have the codes of stored columns.
  *
  * A group must show its keys as its first row has them. A dictionary keeps the look of the first
  * value. That is right for a single key, unless the CPU fallback has rows as well: it does not see
@@ -184,7 +185,13 @@ static EngineStatus
 encode_keys(CudaEngine *cuda, const Batch *batch, bool *for_cpu)
 {
 	bool variants;
-	bool known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
+	bool known;
+
+	/* its keys have codes of their own; groups of both meet in the CPU fallback, by value */
+	*for_cpu = cuda_query_has_column_codes(cuda->query);
+	if (*for_cpu)
+		return ENGINE_OK;
+	known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
 	*for_cpu = !known || cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;

@@ -116,6 +116,13 @@ expr_program_vec(ExprProgram *p, Vec *vec)
 extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale);
 
 /*
+ * Returns the operand with the codes of a column in its dictionary, if the expression is just a
+ * column, perhaps as another type with the same values; *stored: the column's index. Returns
+ * VECTOR_NONE, without rejecting the program, if it is another expression.
+ */
+extern uint16 expr_program_codes(ExprProgram *p, const Expr *expr, int *stored);
+
+/*
  * Returns the operand with the values of an expression over one column, by lookup.  Returns
  * VECTOR_NONE, without rejecting the program, if that is not possible: the column is not coded and
  * is not a key (`column` < 0), or the expression may not be evaluated for values of rows that the

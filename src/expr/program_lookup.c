@@ -204,6 +204,23 @@ expr_program_found(ExprProgram *p, int j)
 }
 
 uint16
+expr_program_codes(ExprProgram *p, const Expr *expr, int *stored)
+{
+	AttrNumber attno;
+
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	if (p->unsupported_reason || !IsA(expr, Var) ||
+		(attno = find_single_column(p, unconstify(Expr *, expr))) == 0 ||
+		expr_program_is_inner(p, attno) || TupleDescAttr(p->set->desc, attno - 1)->attisdropped)
+		return VECTOR_NONE;
+	*stored = lookup_or_add_coded(p, attno);
+	if (*stored < 0)
+		return expr_program_reject(p, "the query reads more columns than the GPU supports");
+	return expr_program_emit(p, VECTOR_LOAD, WIRE_I32, *stored, 0, 0);
+}
+
+uint16
 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column)
 {
 	AttrNumber attno = find_single_column(p, expr);

@@ -378,12 +378,14 @@ check_coded(const WireColumnKey *column)
 		NULL;
 }
 
+/* Checks that the entries are in the buffer, and that rows have no more entries. */
 static const char *
 check_entries(const WireStore *in, size_t buffer_bytes)
 {
-	if (in->nentries > WIRE_MAX_ENTRIES || in->bytes > WIRE_MAX_ENTRY_BYTES)
-		return "too large a dictionary";
-	if (!buffer_fits(in->entries, in->nentries * sizeof(uint32_t) + in->bytes, buffer_bytes))
+	if (in->nentries > in->nrows || in->before > in->nrows - in->nentries)
+		return "more entries than rows";
+	if (!buffer_fits(in->entries, (size_t) in->nentries * sizeof(uint32_t) + in->bytes,
+					 buffer_bytes))
 		return "entries outside the buffer";
 	return NULL;
 }
@@ -394,6 +396,23 @@ check_dictionary(const WireDictionary *in, size_t length, int buffers)
 	if (length != sizeof(*in))
 		return "dictionary length";
 	return in->buffer >= (uint32_t) buffers ? "no such buffer" : check_coded(&in->column);
+}
+
+const char *
+check_values(const WireValues *in, size_t length, size_t buffer_bytes, int buffers)
+{
+	if (length != sizeof(*in))
+		return "values length";
+	if (in->buffer >= (uint32_t) buffers)
+		return "no such buffer";
+	if (in->stored >= WIRE_MAX_STORED_COLS)
+		return "no such column";
+	/* there must be room for a value */
+	if (in->n < 1 || in->n > buffer_bytes / sizeof(uint32_t) ||
+		wire_align(in->n * sizeof(uint32_t)) + sizeof(uint32_t) + WIRE_MAX_ENTRY_BYTES >
+			buffer_bytes)
+		return "number of codes";
+	return NULL;
 }
 
 const char *
@@ -409,6 +428,10 @@ check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers
 		return "type that is not stored";
 	if (check_coded(&in->column))
 		return check_coded(&in->column);
+	if (in->more > 1 || (!in->column.coded && (in->more || in->before > 0)))
+		return "parts of a column";
+	if (in->more)
+		return check_entries(in, buffer_bytes);
 	if (!buffer_fits(in->values, (size_t) in->nrows * wire_width(in->column.type), buffer_bytes))
 		return "values outside the buffer";
 	if (in->validity != WIRE_NO_ARRAY &&

@@ -2,7 +2,10 @@
  * column_dictionary.c
  *	  Dictionary of a stored column; see column_dictionary.h.
  *
- * Entries are found by a hash with a random seed, in a table of codes with linear probing.
+ * Entries are found by a hash with a random seed, in a table with linear probing. They are in large
+ * blocks, and never move. A dictionary may have many millions of them, and must not stop other
+ * sessions while it grows: a table that is full is replaced by one of twice the size, and each new
+ * entry then moves a few places of the old table.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +13,51 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "operators/cpu_hash.h"
 #include "server/column_dictionary.h"
+
+/* Entries of the first page; each page has room for twice as many as the one before. */
+#define FIRST_PAGE 64
+#define PAGES 26
+/* Codes are below this number: they are not negative as int32_t, and a client counts one for NULL.
+ */
+#define MOST_ENTRIES INT32_MAX
+
+/* Bytes of blocks: as many as all blocks before have, within these bounds. */
+#define LEAST_BLOCK ((size_t) 4 << 10)
+#define LARGEST_BLOCK ((size_t) 4 << 20)
+
+/* Places of the first table, and places of an old table that a new entry moves. */
+#define FIRST_PLACES 128
+#define MOVED_AT_ONCE 8
+
+typedef struct Entry
+{
+	uint32_t length;
+	char image[];
+} Entry;
+
+typedef struct Block
+{
+	struct Block *next;
+	size_t used;
+	size_t room;
+	char bytes[];
+} Block;
+
+/* A place of a hash table. */
+typedef struct Place
+{
+	uint32_t number; /* code + 1; 0: the place is free */
+	uint32_t hash;
+} Place;
+
+typedef struct Table
+{
+	uint64_t n;    /* a power of two; 0: there is no table */
+	uint64_t used; /* at most three quarters of n */
+	Place *places;
+} Table;
 
 struct Dictionary
 {
@@ -24,15 +71,15 @@ struct Dictionary
 
 	pthread_mutex_t lock; /* protects the entries */
 	uint64_t id;
-	uint64_t seed;
+	HashSeed seed;
 	uint32_t n;
-	uint32_t bytes; /* of all entries */
-	uint32_t room;  /* entries that `offsets` has room for */
-	uint32_t bytes_room;
-	uint32_t nplaces;  /* a power of two, at least twice n */
-	uint32_t *places;  /* hash table: code + 1 of an entry, or 0 */
-	uint32_t *offsets; /* of the entries' bytes in `images`; n + 1 */
-	char *images;
+	uint64_t bytes;       /* of all images */
+	uint64_t held;        /* host memory */
+	Entry **pages[PAGES]; /* entries by their codes */
+	Block *blocks;        /* the first one is filled */
+	Table now;
+	Table old;      /* the table before, until all its places are moved */
+	uint64_t moved; /* places of `old` that are in `now`, too */
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -77,30 +124,63 @@ static void
 free_dictionary(Dictionary *dict)
 {
 	pthread_mutex_destroy(&dict->lock);
-	free(dict->places);
-	free(dict->offsets);
-	free(dict->images);
+	for (int p = 0; p < PAGES; p++)
+		free(dict->pages[p]);
+	while (dict->blocks)
+	{
+		Block *block = dict->blocks;
+
+		dict->blocks = block->next;
+		free(block);
+	}
+	free(dict->now.places);
+	free(dict->old.places);
 	free(dict);
+}
+
+/* Sets the bytes of host memory, which other threads read. */
+static void
+set_held(Dictionary *dict, uint64_t bytes)
+{
+	__atomic_store_n(&dict->held, bytes, __ATOMIC_RELAXED);
+}
+
+/* The same as malloc() and calloc(), and counts the memory. */
+static void *
+allocate(Dictionary *dict, size_t bytes, bool zero)
+{
+	void *memory = zero ? calloc(1, bytes) : malloc(bytes);
+
+	if (memory)
+		set_held(dict, dict->held + bytes);
+	return memory;
+}
+
+static bool
+make_table(Dictionary *dict, Table *table, uint64_t n)
+{
+	Place *places = allocate(dict, n * sizeof(Place), true);
+
+	if (places)
+		*table = (Table){n, 0, places};
+	return places != NULL;
 }
 
 static Dictionary *
 make_dictionary(void)
 {
 	Dictionary *dict = calloc(1, sizeof(*dict));
+	uint64_t random[2] = {0, 0};
 
 	if (dict == NULL)
 		return NULL;
 	pthread_mutex_init(&dict->lock, NULL);
 	dict->id = next_id();
-	if (getrandom(&dict->seed, sizeof(dict->seed), 0) != sizeof(dict->seed))
-		dict->seed = dict->id;
-	dict->room = 64;
-	dict->bytes_room = 1024;
-	dict->nplaces = 128;
-	dict->places = calloc(dict->nplaces, sizeof(uint32_t));
-	dict->offsets = calloc(dict->room + 1, sizeof(uint32_t));
-	dict->images = malloc(dict->bytes_room);
-	if (dict->places && dict->offsets && dict->images)
+	dict->held = sizeof(*dict);
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		random[1] = dict->id;
+	dict->seed = hash_seed(random[0], random[1]);
+	if (make_table(dict, &dict->now, FIRST_PLACES))
 		return dict;
 	free_dictionary(dict);
 	return NULL;
@@ -128,6 +208,15 @@ dictionary_take(WireTableKey table, const WireColumnKey *column, bool make)
 	}
 	if (dict)
 		dict->users++;
+	pthread_mutex_unlock(&list_lock);
+	return dict;
+}
+
+Dictionary *
+dictionary_share(Dictionary *dict)
+{
+	pthread_mutex_lock(&list_lock);
+	dict->users++;
 	pthread_mutex_unlock(&list_lock);
 	return dict;
 }
@@ -183,10 +272,7 @@ dictionary_retired_count(void)
 uint64_t
 dictionary_bytes(const Dictionary *dict)
 {
-	return sizeof(*dict) +
-		((uint64_t) __atomic_load_n(&dict->room, __ATOMIC_RELAXED) + 1) * sizeof(uint32_t) +
-		__atomic_load_n(&dict->bytes_room, __ATOMIC_RELAXED) +
-		(uint64_t) __atomic_load_n(&dict->nplaces, __ATOMIC_RELAXED) * sizeof(uint32_t);
+	return __atomic_load_n(&dict->held, __ATOMIC_RELAXED);
 }
 
 uint64_t
@@ -214,185 +300,244 @@ dictionary_entries(const Dictionary *dict)
 
 /* ---- entries ---- */
 
-static uint64_t
-mix(uint64_t h)
-{
-	h = (h ^ (h >> 32)) * UINT64_C(0xd6e8feb86659fd93);
-	return h ^ (h >> 29);
-}
-
+/* Returns the place in its page of the entry with this code; *page: the page. */
 static uint32_t
-hash_image(const Dictionary *dict, const char *image, uint32_t length)
+page_place(uint32_t code, int *page)
 {
-	uint64_t h = mix(dict->seed ^ length);
-	uint64_t word;
-	uint32_t at = 0;
-
-	for (; at + 8 <= length; at += 8)
-	{
-		memcpy(&word, image + at, 8);
-		h = mix((h ^ word) * UINT64_C(0x9e3779b97f4a7c15) + dict->seed);
-	}
-	word = 0;
-	memcpy(&word, image + at, length - at);
-	return (uint32_t) (mix((h ^ word) * UINT64_C(0x9e3779b97f4a7c15) + dict->seed) >> 16);
+	*page = 31 - __builtin_clz(code / FIRST_PAGE + 1);
+	return code - FIRST_PAGE * (((uint32_t) 1 << *page) - 1);
 }
 
-/* Returns the place of an entry in the hash table, or the free place where it would be. */
+static Entry *
+entry_of(const Dictionary *dict, uint32_t code)
+{
+	int page;
+	uint32_t place = page_place(code, &page);
+
+	return dict->pages[page][place];
+}
+
+/* Returns the entry's code in a table; DICTIONARY_NO_CODE if the table does not have it. */
 static uint32_t
-find_place(const Dictionary *dict, const char *image, uint32_t length)
+find_in(const Dictionary *dict, const Table *table, const char *image, uint32_t length,
+		uint32_t hash)
 {
-	uint32_t place = hash_image(dict, image, length) & (dict->nplaces - 1);
-
-	for (; dict->places[place]; place = (place + 1) & (dict->nplaces - 1))
+	for (uint64_t p = hash & (table->n - 1); table->places[p].number; p = (p + 1) & (table->n - 1))
 	{
-		uint32_t entry = dict->places[place] - 1;
-		uint32_t start = dict->offsets[entry];
+		const Entry *entry;
 
-		if (dict->offsets[entry + 1] - start == length &&
-			memcmp(dict->images + start, image, length) == 0)
-			break;
+		if (table->places[p].hash != hash)
+			continue;
+		entry = entry_of(dict, table->places[p].number - 1);
+		if (entry->length == length && memcmp(entry->image, image, length) == 0)
+			return table->places[p].number - 1;
 	}
-	return place;
+	return DICTIONARY_NO_CODE;
 }
 
-/* Makes room for n more entries with so many bytes. Returns false if there is no memory. */
+static void
+insert_place(Table *table, Place place)
+{
+	uint64_t p = place.hash & (table->n - 1);
+
+	while (table->places[p].number)
+		p = (p + 1) & (table->n - 1);
+	table->places[p] = place;
+	table->used++;
+}
+
+/* Moves some places of the old table, if there is one, and frees it after the last one. */
+static void
+move_places(Dictionary *dict, uint64_t n)
+{
+	for (; n > 0 && dict->moved < dict->old.n; n--)
+	{
+		Place place = dict->old.places[dict->moved++];
+
+		if (place.number)
+			insert_place(&dict->now, place);
+	}
+	if (dict->old.n == 0 || dict->moved < dict->old.n)
+		return;
+	free(dict->old.places);
+	set_held(dict, dict->held - dict->old.n * sizeof(Place));
+	dict->old = (Table){0};
+}
+
+/* Makes room in the hash table for one more entry. Returns false if there is no memory. */
 static bool
-make_room(Dictionary *dict, uint32_t n, uint32_t bytes)
+make_place(Dictionary *dict)
 {
-	uint32_t room = dict->room, bytes_room = dict->bytes_room, nplaces = dict->nplaces;
-	uint32_t *places;
-	void *larger;
+	Table larger;
 
-	while (room < dict->n + n)
-		room *= 2;
-	while (bytes_room < dict->bytes + bytes)
-		bytes_room *= 2;
-	while (nplaces < 2 * (dict->n + n))
-		nplaces *= 2;
-	if (room > dict->room)
-	{
-		if ((larger = realloc(dict->offsets, ((size_t) room + 1) * sizeof(uint32_t))) == NULL)
-			return false;
-		dict->offsets = larger;
-		dict->room = room;
-	}
-	if (bytes_room > dict->bytes_room)
-	{
-		if ((larger = realloc(dict->images, bytes_room)) == NULL)
-			return false;
-		dict->images = larger;
-		dict->bytes_room = bytes_room;
-	}
-	if (nplaces == dict->nplaces)
+	move_places(dict, MOVED_AT_ONCE);
+	if ((dict->now.used + 1) * 4 <= dict->now.n * 3)
 		return true;
-	places = calloc(nplaces, sizeof(uint32_t));
-	if (places == NULL)
+	/* only if MOVED_AT_ONCE were too small */
+	move_places(dict, UINT64_MAX);
+	if (!make_table(dict, &larger, 2 * dict->now.n))
 		return false;
-	free(dict->places);
-	dict->places = places;
-	dict->nplaces = nplaces;
-	for (uint32_t i = 0; i < dict->n; i++)
-	{
-		uint32_t start = dict->offsets[i];
-
-		dict->places[find_place(dict, dict->images + start, dict->offsets[i + 1] - start)] = i + 1;
-	}
+	dict->old = dict->now;
+	dict->now = larger;
+	dict->moved = 0;
 	return true;
 }
 
-/*
- * Returns the code of an entry, which is added if it is new; UINT32_MAX if the dictionary is full.
- */
+/* Returns memory for an entry; NULL if there is none. */
+static Entry *
+allocate_entry(Dictionary *dict, uint32_t length)
+{
+	size_t bytes = (sizeof(Entry) + length + 3) / 4 * 4;
+	Block *block = dict->blocks;
+	size_t room = dict->bytes < LEAST_BLOCK ? LEAST_BLOCK :
+		dict->bytes < LARGEST_BLOCK         ? (size_t) dict->bytes :
+											  LARGEST_BLOCK;
+	bool own = bytes > room / 4;
+
+	if (block == NULL || block->room - block->used < bytes)
+	{
+		room = own ? bytes : room;
+		block = allocate(dict, sizeof(Block) + room, false);
+		if (block == NULL)
+			return NULL;
+		block->used = 0;
+		block->room = room;
+		/* a block for one large entry does not replace the one that is filled */
+		if (own && dict->blocks)
+		{
+			block->next = dict->blocks->next;
+			dict->blocks->next = block;
+		}
+		else
+		{
+			block->next = dict->blocks;
+			dict->blocks = block;
+		}
+	}
+	block->used += bytes;
+	return (Entry *) (block->bytes + block->used - bytes);
+}
+
+/* Returns the code of a new entry; DICTIONARY_NO_CODE if there is no memory or no code. */
 static uint32_t
-lookup_or_add(Dictionary *dict, const char *image, uint32_t length)
+add_entry(Dictionary *dict, const char *image, uint32_t length, uint32_t hash)
 {
-	uint32_t place = find_place(dict, image, length);
+	uint32_t code = dict->n;
+	int page;
+	uint32_t place = page_place(code, &page);
+	Entry *entry;
 
-	if (dict->places[place])
-		return dict->places[place] - 1;
-	if (dict->n >= WIRE_MAX_ENTRIES || length > WIRE_MAX_ENTRY_BYTES - dict->bytes)
-		return UINT32_MAX;
-	if (dict->n == dict->room || dict->bytes_room - dict->bytes < length ||
-		dict->nplaces < 2 * (dict->n + 1))
-	{
-		if (!make_room(dict, 1, length))
-			return UINT32_MAX;
-		place = find_place(dict, image, length);
-	}
-	memcpy(dict->images + dict->bytes, image, length);
+	if (code >= MOST_ENTRIES || !make_place(dict) ||
+		(dict->pages[page] == NULL &&
+		 (dict->pages[page] =
+			  allocate(dict, ((size_t) FIRST_PAGE << page) * sizeof(Entry *), false)) == NULL) ||
+		(entry = allocate_entry(dict, length)) == NULL)
+		return DICTIONARY_NO_CODE;
+	entry->length = length;
+	memcpy(entry->image, image, length);
+	dict->pages[page][place] = entry;
+	insert_place(&dict->now, (Place){code + 1, hash});
 	dict->bytes += length;
-	dict->places[place] = ++dict->n;
-	dict->offsets[dict->n] = dict->bytes;
-	return dict->n - 1;
+	__atomic_store_n(&dict->n, code + 1, __ATOMIC_RELEASE);
+	return code;
 }
 
-/* Fills in the codes of all given entries. `from` must be a copy that the client cannot change. */
-static bool
-lookup_or_add_all(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes,
-				  uint32_t *numbers)
+static uint32_t
+find_or_add(Dictionary *dict, const char *image, uint32_t length)
 {
-	const uint32_t *lengths = (const uint32_t *) from;
-	const char *images = from + nentries * sizeof(uint32_t);
+	uint32_t hash = hash_string(dict->seed, image, (int) length);
+	uint32_t code = find_in(dict, &dict->now, image, length, hash);
 
-	for (uint32_t i = 0; i < nentries; i++)
-	{
-		if (lengths[i] > bytes ||
-			(numbers[i] = lookup_or_add(dict, images, lengths[i])) == UINT32_MAX)
-			return false;
-		images += lengths[i];
-		bytes -= lengths[i];
-	}
-	return true;
+	if (code == DICTIONARY_NO_CODE && dict->old.n > 0)
+		code = find_in(dict, &dict->old, image, length, hash);
+	return code == DICTIONARY_NO_CODE ? add_entry(dict, image, length, hash) : code;
 }
 
 bool
-dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes,
-					 uint32_t *codes, uint32_t n)
+dictionary_add(Dictionary *dict, const char *from, uint32_t nentries, uint32_t *codes)
 {
-	size_t size = nentries * sizeof(uint32_t) + bytes;
-	char *copy = malloc(size + 1);
-	uint32_t *numbers = malloc(nentries * sizeof(uint32_t) + 1);
-	bool ok = copy && numbers;
+	const uint32_t *lengths = (const uint32_t *) from;
+	const char *image = from + nentries * sizeof(uint32_t);
+	bool ok = true;
 
-	if (ok)
+	pthread_mutex_lock(&dict->lock);
+	for (uint32_t i = 0; i < nentries && ok; i++)
 	{
-		memcpy(copy, from, size);
-		pthread_mutex_lock(&dict->lock);
-		ok = lookup_or_add_all(dict, copy, nentries, bytes, numbers);
-		count_bytes(dict);
-		pthread_mutex_unlock(&dict->lock);
+		codes[i] = find_or_add(dict, image, lengths[i]);
+		ok = codes[i] != DICTIONARY_NO_CODE;
+		image += lengths[i];
 	}
-	/* a code without an entry becomes one without an entry; the code of a NULL may be anything */
-	for (uint32_t i = 0; i < n && ok; i++)
-	{
-		uint32_t code = codes[i];
-
-		codes[i] = code < nentries ? numbers[code] : WIRE_MAX_ENTRIES;
-	}
-	free(copy);
-	free(numbers);
+	count_bytes(dict);
+	pthread_mutex_unlock(&dict->lock);
 	return ok;
 }
 
+/* ---- answers ---- */
+
 void
-dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, WireEntries *out)
+dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, size_t room,
+				WireEntries *out)
 {
 	uint32_t *lengths = (uint32_t *) to;
-	uint32_t first;
+	char *image;
 
 	*out = (WireEntries){.buffer = known->buffer};
 	if (dict == NULL)
 		return;
 	pthread_mutex_lock(&dict->lock);
-	first = known->id == dict->id && known->nentries <= dict->n ? known->nentries : 0;
 	out->id = dict->id;
-	out->first = first;
 	out->nentries = dict->n;
-	out->bytes = dict->bytes - dict->offsets[first];
-	for (uint32_t i = first; i < dict->n; i++)
-		lengths[i - first] = dict->offsets[i + 1] - dict->offsets[i];
-	memcpy(to + (dict->n - first) * sizeof(uint32_t), dict->images + dict->offsets[first],
-		   out->bytes);
+	out->all_bytes = dict->bytes;
+	out->first = known->id == dict->id && known->nentries <= dict->n ? known->nentries : 0;
+	while (out->n < known->most && out->n < dict->n - out->first)
+	{
+		uint32_t length = entry_of(dict, out->first + out->n)->length;
+
+		if ((out->n + 1) * sizeof(uint32_t) + out->bytes + length > room)
+			break;
+		lengths[out->n++] = length;
+		out->bytes += length;
+	}
+	image = to + out->n * sizeof(uint32_t);
+	for (uint32_t i = 0; i < out->n; i++)
+	{
+		const Entry *entry = entry_of(dict, out->first + i);
+
+		memcpy(image, entry->image, entry->length);
+		image += entry->length;
+	}
 	pthread_mutex_unlock(&dict->lock);
+}
+
+uint32_t
+dictionary_values(Dictionary *dict, const uint32_t *codes, uint32_t n, char *to, size_t room,
+				  uint32_t *bytes)
+{
+	uint32_t *lengths = (uint32_t *) to;
+	uint32_t done = 0;
+	char *image;
+
+	*bytes = 0;
+	pthread_mutex_lock(&dict->lock);
+	for (; done < n; done++)
+	{
+		uint32_t length = codes[done] < dict->n ? entry_of(dict, codes[done])->length : 0;
+
+		if ((done + 1) * sizeof(uint32_t) + *bytes + length > room)
+			break;
+		lengths[done] = length;
+		*bytes += length;
+	}
+	image = to + done * sizeof(uint32_t);
+	for (uint32_t i = 0; i < done; i++)
+	{
+		const Entry *entry = codes[i] < dict->n ? entry_of(dict, codes[i]) : NULL;
+
+		if (entry == NULL)
+			continue;
+		memcpy(image, entry->image, entry->length);
+		image += entry->length;
+	}
+	pthread_mutex_unlock(&dict->lock);
+	return done;
 }

@@ -37,22 +37,31 @@ extern uint64_t dictionary_retired_count(void);
 extern uint64_t dictionary_bytes(const Dictionary *dict);
 extern uint64_t dictionary_bytes_of_all(void);
 
-/*
- * Replaces n codes. They are indexes of the entries at `from`, in the layout of WireEntries, and
- * become codes of the dictionary. New entries are added. Returns false, and leaves the codes, if
- * the entries are not valid or there is no room.
- */
-extern bool dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries,
-								 uint32_t bytes, uint32_t *codes, uint32_t n);
+/* Not the code of any entry. */
+#define DICTIONARY_NO_CODE UINT32_MAX
 
+/*
+ * Fills in the codes of entries in the layout of WireEntries, which must have been checked. New
+ * ones are added. Returns false if there is no memory or there are no more codes.
+ */
+extern bool dictionary_add(Dictionary *dict, const char *from, uint32_t nentries, uint32_t *codes);
+
+/* Returns another reference to the same dictionary. */
+extern Dictionary *dictionary_share(Dictionary *dict);
 extern uint64_t dictionary_id(const Dictionary *dict);
 extern uint32_t dictionary_entries(const Dictionary *dict);
 
 /*
- * Answers DICTIONARY: writes the entries that the client lacks to `to`, and fills in *out. dict may
- * be NULL: there is none. `to` must have room for any dictionary.
+ * Answers DICTIONARY: writes entries that the client lacks to `to`, as many as have room there, and
+ * fills in *out. dict may be NULL: there is none.
  */
-extern void dictionary_read(Dictionary *dict, const WireDictionary *known, char *to,
+extern void dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, size_t room,
 							WireEntries *out);
+/*
+ * Answers VALUES: writes the entries of n codes to `to`, or of as many as have room there. Returns
+ * how many; *bytes: of their images. A code without an entry has an empty one.
+ */
+extern uint32_t dictionary_values(Dictionary *dict, const uint32_t *codes, uint32_t n, char *to,
+								  size_t room, uint32_t *bytes);
 
 #endif /* GPUAGG_COLUMN_DICTIONARY_H */

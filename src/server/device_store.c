@@ -14,6 +14,8 @@
 
 /* Most ranges of all tables on one device. */
 #define MAX_RANGES (1 << 22)
+/* Entries that a dictionary may have besides those that the table's rows explain. */
+#define LEAST_DEAD 65536
 
 /* ---- tables, columns, ranges ---- */
 
@@ -361,77 +363,77 @@ fill(Lane *lane, const WireStore *in, const StoreRange *range, const Segment *s,
 }
 
 /*
- * Replaces the message's own codes, in the buffer, by codes of the column's dictionary. Returns
- * false if the dictionary is full, or if there is no memory for it.
+ * Lets the column have the dictionary that the values are numbered by. Returns false if it has
+ * another one, or may not have one.
  */
 static bool
-number_values(Lane *lane, const WireStore *in, StoreColumn *column)
+adopt_dictionary(StoreColumn *column, Dictionary *dict)
 {
-	char *buffer = store_ops->buffer(lane, in->buffer);
-
-	if (!in->column.coded)
+	if (!column->key.coded)
 		return true;
-	if (column->dictionary == NULL &&
-		(column->dictionary = dictionary_take(in->table, &in->column, true)) == NULL)
+	if (dict == NULL || dictionary_is_retired(dict))
 		return false;
-	return dictionary_translate(column->dictionary, buffer + in->entries, in->nentries, in->bytes,
-								(uint32_t *) (buffer + in->values), in->nrows);
+	if (column->dictionary == NULL)
+		column->dictionary = dictionary_share(dict);
+	return column->dictionary == dict;
 }
 
-void
-store_retry_column(Store *store, StoreTable *table, StoreColumn *column)
+/*
+ * Frees the column, and retires its dictionary. Another dictionary will have only the values that
+ * are there then. Does nothing while a query holds the column.
+ */
+static void
+drop_dictionary(Store *store, StoreTable *table, StoreColumn *column, Dictionary *dict)
 {
 	if (column->holds > 0)
 		return;
-	if (column->dictionary)
-		dictionary_retire(column->dictionary);
+	dictionary_retire(dict);
 	store_free_column(store, table, column);
 }
 
-void
-store_note_stamp(StoreTable *table, uint64_t stamp)
-{
-	if (table->latest == 0 || (int64_t) (stamp - table->latest) > 0)
-		table->latest = stamp;
-}
-
 /*
- * Records that the values of the current rows have filled the dictionary. `full_stamp` is the
- * latest stamp that a query has named, not the one of this range, because ranges after this one are
- * not even sent.
- */
-static void
-note_full(StoreTable *table, StoreColumn *column, uint64_t stamp)
-{
-	store_note_stamp(table, stamp);
-	column->full = true;
-	column->full_stamp = table->latest;
-}
-
-/*
- * Keeps host memory within its limit. Evicts other columns with dictionaries, and, if that is not
- * enough, drops this column (returns false).
+ * Returns whether most entries of the dictionary must be values of rows that were replaced: it has
+ * far more than the table has rows.
  */
 static bool
-keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
+is_mostly_dead(const StoreTable *table, const StoreColumn *column, const Dictionary *dict)
+{
+	return column->replaced > 0 &&
+		dictionary_entries(dict) >
+		LEAST_DEAD + 4 * (uint64_t) store_devices() * (uint64_t) (table->end - table->gaps);
+}
+
+/*
+ * Keeps host memory within its limit, and the dictionary without too many dead values. Evicts other
+ * columns with dictionaries. Returns false if that is not enough: the column is dropped, and will
+ * not be stored now. If many of its ranges were replaced since its dictionary was made, the next
+ * query may try again.
+ */
+static bool
+keep_dictionary(Store *store, StoreTable *table, StoreColumn *column, Dictionary *dict)
 {
 	column->refused_host = 0;
-	while (column->dictionary && dictionary_bytes_of_all() > store_host_limit())
+	if (dict == NULL)
+		return true;
+	if (is_mostly_dead(table, column, dict))
+	{
+		drop_dictionary(store, table, column, dict);
+		return false;
+	}
+	while (dictionary_bytes_of_all() > store_host_limit())
 		if (!store_evict(store, column->before, column->last, true))
 		{
-			column->refused_host = dictionary_bytes(column->dictionary);
-			store_retry_column(store, table, column);
+			if (column->replaced == 0 || column->replaced < (uint32_t) table->nranges / 4)
+				column->refused_host = dictionary_bytes(dict);
+			drop_dictionary(store, table, column, dict);
 			return false;
 		}
 	return true;
 }
 
-/*
- * store_put() with the lock held. Sets *again if the column was dropped for a new dictionary, which
- * has room.
- */
+/* store_put() with the lock held. */
 static DeviceStatus
-put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, bool *again,
+put(Store *store, Lane *lane, const WireStore *in, Dictionary *dict, uint64_t use, bool *kept,
 	DeviceError *error)
 {
 	StoreTable *table = store_make_table(store, in->table.id, use);
@@ -441,13 +443,19 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, boo
 	StoreRange *range;
 	Segment *segment;
 	DeviceStatus status;
-	bool has_dictionary;
 
 	if (c < 0)
 		return DEVICE_OK;
 	column = &table->columns[c];
 	store_note_use(table, column, use);
-	range = store_is_outdated(column) ? NULL : make_range(store, table, in);
+	if (store_is_outdated(column))
+		return DEVICE_OK;
+	if (in->more)
+	{
+		*kept = keep_dictionary(store, table, column, dict);
+		return DEVICE_OK;
+	}
+	range = make_range(store, table, in);
 	if (range == NULL)
 		return DEVICE_OK;
 	*kept = (range->columns & bit) != 0;
@@ -456,24 +464,12 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, boo
 	/* while columns are evicted for this one, the table's list of ranges must stay */
 	table->holds++;
 	status = make_room(store, column, range, in->validity != WIRE_NO_ARRAY, &segment, error);
-	has_dictionary = status != DEVICE_OK || number_values(lane, in, column);
-	if (status == DEVICE_OK && has_dictionary && !keep_dictionary(store, table, column))
+	if (status == DEVICE_OK &&
+		(!keep_dictionary(store, table, column, dict) || !adopt_dictionary(column, dict)))
 		status = DEVICE_NO_MEMORY;
 	table->holds--;
 	if (status == DEVICE_NO_MEMORY)
 		return DEVICE_OK;
-	if (!has_dictionary && column->replaced > 0 && column->holds == 0)
-	{
-		/* values of rows that were replaced may have filled it */
-		store_retry_column(store, table, column);
-		*again = true;
-		return DEVICE_OK;
-	}
-	if (!has_dictionary)
-	{
-		note_full(table, column, in->stamp);
-		return DEVICE_OK;
-	}
 	if (status == DEVICE_OK)
 		status = fill(lane, in, range, segment, error);
 	if (status != DEVICE_OK)
@@ -485,11 +481,11 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, boo
 }
 
 DeviceStatus
-store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
+store_put(int device, Lane *lane, const WireStore *in, Dictionary *dict, uint64_t use, bool *kept,
+		  DeviceError *error)
 {
 	Store *store = store_of(device);
 	DeviceStatus status;
-	bool again = false;
 
 	*kept = false;
 	status = store_ops->ready && in->validity != WIRE_NO_ARRAY ? store_ops->ready(lane, error) :
@@ -498,9 +494,7 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 		return status == DEVICE_NO_MEMORY ? DEVICE_OK : status;
 	pthread_mutex_lock(&store->lock);
 	store_drop_retired(store);
-	status = put(store, lane, in, use, kept, &again, error);
-	if (again)
-		status = put(store, lane, in, use, kept, &again, error);
+	status = put(store, lane, in, dict, use, kept, error);
 	pthread_mutex_unlock(&store->lock);
 	return status;
 }
@@ -513,8 +507,6 @@ is_still_refused(const Store *store, const StoreColumn *column)
 {
 	StoreEvictable evictable;
 
-	if (column->full)
-		return true;
 	if (column->refused == 0 && column->refused_host == 0)
 		return false;
 	evictable = store_evictable(store, column->before, column->last);

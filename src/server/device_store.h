@@ -24,13 +24,14 @@
  * evicted if the new data would not have room even then. If there are too many entries of tables or
  * columns, the one with the oldest last use is replaced.
  *
- * A refused column had no room. It is tried again when there is memory. If its dictionary was full,
- * it is tried again when a quarter of the ranges that a query reads has changed.
+ * A refused column had no room. It is tried again when there is memory.
  */
 #ifndef GPUAGG_DEVICE_STORE_H
 #define GPUAGG_DEVICE_STORE_H
 
 #include "device_cuda/device.h"
+
+struct Dictionary;
 
 /* Tests make these constants, and those of resident_plan.h, smaller. */
 #ifndef STORE_SEGMENT_ROWS
@@ -126,9 +127,12 @@ extern int store_place(WireTableKey table, uint32_t range);
 /* Returns a new number that marks the uses of one query. */
 extern uint64_t store_use(void);
 
-/* Stores a column of a range. *kept is false if there is no room for it. */
-extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
-							  DeviceError *error);
+/*
+ * Stores a column of a range. *kept is false if there is no room for it. The values of a coded
+ * column are codes of `dict` already. If more of its entries follow, only makes room for these.
+ */
+extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, struct Dictionary *dict,
+							  uint64_t use, bool *kept, DeviceError *error);
 
 /*
  * Holds the columns that the message names, and sets *hold, if all rows of its row ranges and spans

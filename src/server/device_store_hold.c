@@ -29,16 +29,6 @@ find_columns(Store *store, StoreTable *table, const WireResident *in, uint64_t u
 	}
 }
 
-/* Counts row ranges: in *all, and in *changed those with a later stamp. */
-static void
-count_changed(const WireRowRange *row_ranges, uint32_t n, uint64_t stamp, uint64_t *all,
-			  uint64_t *changed)
-{
-	for (uint32_t r = 0; r < n; r++)
-		*changed += (int64_t) (row_ranges[r].stamp - stamp) > 0;
-	*all += n;
-}
-
 /* Returns whether the range is stored with the rows of the row range. */
 static bool
 range_is_there(const StoreRange *range, const WireRowRange *row_range)
@@ -333,7 +323,6 @@ find_rows(StoreTable *table, const WireResident *in, const WireRowRange *row_ran
 	{
 		const StoreRange *range = next_range(table, row_ranges[r].range, &place);
 
-		store_note_stamp(table, row_ranges[r].stamp);
 		lacking[r] = lacks(range, &row_ranges[r], in, columns);
 		all = all && lacking[r] == 0;
 		if (!all)
@@ -401,37 +390,6 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 	return true;
 }
 
-/*
- * Allows another try for columns whose dictionary was full, if a quarter of the named ranges has
- * changed since.
- */
-static void
-retry_full_columns(Store *store, StoreTable *table, const WireResident *in,
-				   const WireRowRange *row_ranges, const int *columns)
-{
-	for (uint32_t i = 0; i < in->nstored; i++)
-	{
-		StoreColumn *column = columns[i] < 0 ? NULL : &table->columns[columns[i]];
-		uint64_t all = 0, changed = 0;
-
-		if (column == NULL || !column->full)
-			continue;
-		count_changed(row_ranges, in->nrow_ranges, column->full_stamp, &all, &changed);
-		for (uint32_t s = 0; s < in->nspans; s++)
-		{
-			const WireSpan *span = &wire_spans(in)[s];
-			int place = list_place(table, span->first);
-			const StoreList *list = place < table->nlists ? &table->lists[place] : NULL;
-
-			if (span->row_range == WIRE_NO_ARRAY && list && list->id == span->id)
-				count_changed(list->row_ranges, list->nrow_ranges, column->full_stamp, &all,
-							  &changed);
-		}
-		if (changed > 0 && changed >= all / 4)
-			store_retry_column(store, table, column);
-	}
-}
-
 DeviceStatus
 store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, uint64_t use,
 		   uint64_t *lacking, StoreHold **hold, DeviceError *error)
@@ -469,7 +427,6 @@ store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, u
 			table->last != use)
 			store_empty_table(store, table);
 		find_columns(store, table, in, use, columns);
-		retry_full_columns(store, table, in, row_ranges, columns);
 		held = find_rows(table, in, row_ranges, columns, lacking, made);
 		if (held && !knows_dictionaries(table, in, columns))
 		{

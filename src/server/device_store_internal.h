@@ -62,8 +62,6 @@ typedef struct StoreColumn
 	bool disordered;       /* values are known to be neither ascending nor descending */
 	uint64_t refused;      /* device memory that it was last refused, in bytes; 0: none */
 	uint64_t refused_host; /* the same for host memory of its dictionary */
-	bool full;             /* its dictionary had no room for the values of a range */
-	uint64_t full_stamp;   /* the table's `latest` when that happened */
 	uint32_t replaced; /* ranges that were replaced, whose values may still be in the dictionary */
 	int nsegments;
 	Segment *segments;
@@ -100,7 +98,6 @@ struct StoreTable
 	int ranges_room;
 	StoreRange *ranges; /* ordered by number */
 	uint64_t version;   /* counts changes of ranges, and of the columns that they have */
-	uint64_t latest;    /* latest stamp that a query has named; 0: none */
 	int nlists;
 	int lists_room;
 	StoreList *lists; /* ordered by first range */
@@ -187,17 +184,10 @@ extern int store_find_column(const StoreTable *table, const WireColumnKey *key);
 extern int store_make_column(Store *store, StoreTable *table, const WireColumnKey *key,
 							 uint64_t use);
 extern void store_note_use(StoreTable *table, StoreColumn *column, uint64_t use);
-/* Records a stamp that a query has named. */
-extern void store_note_stamp(StoreTable *table, uint64_t stamp);
 /* Frees columns with a retired dictionary that no query holds. */
 extern void store_drop_retired(Store *store);
 /* Returns whether the column's dictionary is retired. Some query still holds the column then. */
 extern bool store_is_outdated(const StoreColumn *column);
-/*
- * Frees the column and retires its dictionary, so that a column with a full dictionary can be tried
- * again. Does nothing while a query holds it.
- */
-extern void store_retry_column(Store *store, StoreTable *table, StoreColumn *column);
 /* Frees arrays that were replaced while queries held the column. */
 extern void store_free_retired(Store *store, StoreColumn *column);
 

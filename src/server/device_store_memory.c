@@ -150,7 +150,6 @@ forget_arrays(StoreColumn *column)
 	column->nsegments = 0;
 	dictionary_give(column->dictionary);
 	column->dictionary = NULL;
-	column->full = false;
 	column->replaced = 0;
 }
 

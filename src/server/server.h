@@ -9,6 +9,8 @@
  * 	shared_query.c	queries, which sessions may share
  * 	spread.c		queries over stored columns of several devices (spread.h)
  * 	device_store.c			columns of tables that are cached on the devices (device_store.h)
+ * 	column_dictionary.c		dictionaries of coded columns
+ * 	store_entries.c	entries that STORE brings for them
  * 	resident_plan.c	how rows of RESIDENT are read from these columns (resident_plan.h)
  * 	check.c			validation of messages
  * 	arena.c			memory shared with clients
@@ -34,6 +36,8 @@
 #include "protocol.h"
 #include "server/budget.h"
 #include "server/spin.h"
+
+struct Dictionary;
 
 /* ---- wire.c: whole messages over blocking sockets ---- */
 
@@ -94,6 +98,8 @@ extern const char *check_batch(const WireBatch *b, const WireQuery *q, size_t le
 extern const char *check_store(const WireStore *in, size_t length, size_t buffer_bytes,
 							   int buffers);
 extern const char *check_dictionary(const WireDictionary *in, size_t length, int buffers);
+extern const char *check_values(const WireValues *in, size_t length, size_t buffer_bytes,
+								int buffers);
 /* Checks the cells in a copy of the buffer, after check_resident(). */
 extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
@@ -220,7 +226,7 @@ extern DeviceStatus shared_query_reduce(SharedQuery *query, Lane *lane, const Wi
 										DeviceError *error);
 /* See spread_store() and spread_resident() in spread.h. */
 extern DeviceStatus shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in,
-									   bool *kept, DeviceError *error);
+									   struct Dictionary *dict, bool *kept, DeviceError *error);
 extern DeviceStatus shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 										  const WireRowRange *row_ranges, uint64_t *lacking,
 										  bool *taken, DeviceError *error);

@@ -24,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/column_dictionary.h"
-#include "server/spread.h"
 #include "server/device_store.h"
+#include "server/spread.h"
+#include "server/store_entries.h"
 
 #define MAX_SESSIONS 512
 
@@ -57,6 +57,9 @@ typedef struct Session
 	bool taken;            /* the rows of the last RESIDENT were taken */
 	bool pending;          /* `batch` has been copied, but not reduced */
 	WireBatch batch;
+	StoreEntries entries; /* of the range that STORE brings in parts */
+	/* dictionaries of the stored columns of the last RESIDENT, if its rows were taken; or NULL */
+	Dictionary *dictionaries[WIRE_MAX_STORED_COLS];
 	Watch watch;       /* for the message that is being handled */
 	DeviceError error; /* of the last device call that failed */
 	union
@@ -67,6 +70,7 @@ typedef struct Session
 		WireFetch fetch;
 		WireStore store;
 		WireDictionary dictionary;
+		WireValues values;
 		WireList list;
 		WirePick pick;
 		WireFinish finish;
@@ -124,12 +128,24 @@ device_ok(Session *s, DeviceStatus status)
 /* ---- the query ---- */
 
 static void
+give_dictionaries(Session *s)
+{
+	for (int i = 0; i < WIRE_MAX_STORED_COLS; i++)
+	{
+		dictionary_give(s->dictionaries[i]);
+		s->dictionaries[i] = NULL;
+	}
+}
+
+static void
 leave_query(Session *s)
 {
 	if (s->query)
 		shared_query_leave(s->query);
 	s->query = NULL;
 	s->pending = false;
+	store_entries_forget(&s->entries);
+	give_dictionaries(s);
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 }
@@ -339,20 +355,43 @@ on_batch(Session *s, size_t length)
 	return stream_waits(&s->stream) ? true : reduce_pending(s);
 }
 
+/* Takes the entries of a coded column, and numbers its values by them if these are all. */
+static bool
+take_entries(Session *s, const WireStore *in)
+{
+	char *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
+	const char *wrong = store_entries_take(&s->entries, in, buffer);
+
+	if (wrong)
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
+	if (!in->more && !s->entries.refused)
+		store_entries_translate(&s->entries, (uint32_t *) (buffer + in->values), in->nrows);
+	return true;
+}
+
 static bool
 on_store(Session *s, size_t length)
 {
 	WireStore in = s->body.store;
 	WireStored stored = {in.buffer, 0};
 	const char *wrong = check_store(&in, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	DeviceStatus status = DEVICE_OK;
 	bool kept = false;
 
 	if (wrong)
 		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s) || !place_query(s, store_place(in.table, in.range)) ||
-		!device_ok(s, shared_query_store(s->query, s->lane, &in, &kept, &s->error)))
+		(in.column.coded && !take_entries(s, &in)))
+		return false;
+	if (!in.column.coded || !s->entries.refused)
+		status = shared_query_store(s->query, s->lane, &in,
+									in.column.coded ? s->entries.dict : NULL, &kept, &s->error);
+	if (!device_ok(s, status))
 		return false;
 	stored.kept = kept;
+	s->entries.refused |= !kept;
+	if (!in.more)
+		store_entries_forget(&s->entries);
 	return stream_send(&s->stream, MESSAGE_STORED, &stored, sizeof(stored));
 }
 
@@ -381,9 +420,56 @@ on_dictionary(Session *s, size_t length)
 		return false;
 	dict = dictionary_take(in.table, &in.column, false);
 	dictionary_read(dict, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES,
-					&entries);
+					ARENA_BUFFER_BYTES, &entries);
 	dictionary_give(dict);
 	return stream_send(&s->stream, MESSAGE_ENTRIES, &entries, sizeof(entries));
+}
+
+/* Uses a copy of the codes, which the client cannot change. */
+static bool
+on_values(Session *s, size_t length)
+{
+	WireValues in = s->body.values;
+	WireValued out = {.buffer = in.buffer};
+	const char *wrong = check_values(&in, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	char *buffer = s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES;
+	size_t bytes = in.n * sizeof(uint32_t);
+	uint32_t *codes;
+
+	if (wrong == NULL && s->dictionaries[in.stored] == NULL)
+		wrong = "values of a column without a dictionary";
+	if (wrong)
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
+	if (!reduce_pending(s))
+		return false;
+	codes = malloc(bytes);
+	if (codes == NULL)
+		return session_fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+	memcpy(codes, buffer, bytes);
+	out.n = dictionary_values(s->dictionaries[in.stored], codes, in.n, buffer + wire_align(bytes),
+							  ARENA_BUFFER_BYTES - wire_align(bytes), &out.bytes);
+	free(codes);
+	return stream_send(&s->stream, MESSAGE_VALUED, &out, sizeof(out));
+}
+
+/*
+ * Takes references to the dictionaries of the message's columns, which may be evicted before the
+ * client asks for values. They are those that the client knows.
+ */
+static void
+take_dictionaries(Session *s, const WireResident *in)
+{
+	give_dictionaries(s);
+	for (uint32_t i = 0; i < in->nstored; i++)
+	{
+		Dictionary *dict =
+			in->stored[i].coded ? dictionary_take(in->table, &in->stored[i], false) : NULL;
+
+		if (dict && dictionary_id(dict) == in->known[i].id)
+			s->dictionaries[i] = dict;
+		else
+			dictionary_give(dict);
+	}
 }
 
 /*
@@ -407,12 +493,14 @@ reduce_resident(Session *s, const WireResident *in, const WireRowRange *row_rang
 		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!place_query(s, spread_device(in, row_ranges)))
 		return false;
+	take_dictionaries(s, in);
 	status = shared_query_resident(s->query, s->lane, in, row_ranges, lacking, &taken, &s->error);
 	if (status != DEVICE_FULL && !device_ok(s, status))
 		return false;
 	resided.taken = s->taken = taken;
 	if (!taken)
 	{
+		give_dictionaries(s);
 		for (int d = 0; d < store_devices(); d++)
 			resided.refused[d] = store_refused(d, in);
 		memcpy(buffer + wire_align(bytes), lacking,
@@ -585,6 +673,7 @@ on_reset(Session *s, size_t length)
 	if (!settle_batches(s, &past))
 		return false;
 	s->taken = false;
+	give_dictionaries(s);
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 	return device_ok(s, shared_query_reset(s->query, &s->error)) &&
@@ -624,6 +713,8 @@ on_message(Session *s, const MessageHeader *header)
 			return on_resident(s, header->length);
 		case MESSAGE_DICTIONARY:
 			return on_dictionary(s, header->length);
+		case MESSAGE_VALUES:
+			return on_values(s, header->length);
 		case MESSAGE_CLOSE:
 			return on_close(s, header->length);
 		default:

@@ -233,14 +233,14 @@ shared_query_reduce(SharedQuery *query, Lane *lane, const WireBatch *batch, Devi
 }
 
 DeviceStatus
-shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept,
-				   DeviceError *error)
+shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in, struct Dictionary *dict,
+				   bool *kept, DeviceError *error)
 {
 	DeviceStatus status = lock_query(query, false, "column after the end", error);
 
 	if (status != DEVICE_OK)
 		return status;
-	status = spread_store(query, lane, in, kept, error);
+	status = spread_store(query, lane, in, dict, kept, error);
 	return unlock_query(query, status, error);
 }
 

@@ -249,7 +249,8 @@ use_of(SharedQuery *query)
 }
 
 DeviceStatus
-spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
+spread_store(SharedQuery *query, Lane *lane, const WireStore *in, struct Dictionary *dict,
+			 bool *kept, DeviceError *error)
 {
 	int device = store_place(in->table, in->range);
 	PeerQuery *peer;
@@ -257,14 +258,15 @@ spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept, De
 
 	*kept = false;
 	if (device == query->device)
-		return store_put(device, lane, in, use_of(query), kept, error);
+		return store_put(device, lane, in, dict, use_of(query), kept, error);
 	if (query->arena == NULL)
 		return DEVICE_OK;
 	status = get_peer(query, device, &peer, error);
 	if (status == DEVICE_NO_MEMORY)
 		return DEVICE_OK;
-	return status == DEVICE_OK ? store_put(device, peer->lane, in, use_of(query), kept, error) :
-								 status;
+	return status == DEVICE_OK ?
+		store_put(device, peer->lane, in, dict, use_of(query), kept, error) :
+		status;
 }
 
 /* ---- rows ---- */

@@ -25,9 +25,9 @@ typedef struct PeerQuery
 
 /* Returns a device that has rows of the message; -1 if the message reads no columns. */
 extern int spread_device(const WireResident *in, const WireRowRange *row_ranges);
-/* Stores a column of a range on the range's device. *kept: it is stored now. */
-extern DeviceStatus spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept,
-								 DeviceError *error);
+/* Stores a column of a range on the range's device; see store_put(). */
+extern DeviceStatus spread_store(SharedQuery *query, Lane *lane, const WireStore *in,
+								 struct Dictionary *dict, bool *kept, DeviceError *error);
 /*
  * Reduces the rows if all of them are stored, and sets *taken. Else fills in lacking[], as RESIDED
  * needs it. After DEVICE_FULL no row counts that came with this RESIDENT or an earlier one of the

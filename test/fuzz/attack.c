@@ -44,7 +44,7 @@
 #define KEPT_ARENAS 66
 
 #define LAST_REQUEST MESSAGE_CLOSE
-#define LAST_ANSWER MESSAGE_PICKED
+#define LAST_ANSWER MESSAGE_VALUED
 
 static const char *socket_path;
 static pid_t server;
@@ -225,6 +225,8 @@ make_message(Connection *c, int type)
 			return make_resident(c, (WireResident *) body);
 		case MESSAGE_DICTIONARY:
 			return make_dictionary((WireDictionary *) body);
+		case MESSAGE_VALUES:
+			return make_values(c, (WireValues *) body);
 		case MESSAGE_LIST:
 			return make_list((WireList *) body);
 		case MESSAGE_FINISH:
@@ -449,6 +451,7 @@ next_type(Connection *c)
 		return c->finished ? MESSAGE_PICK : MESSAGE_FINISH;
 	if (c->step < 12 && !c->finished && chance(0.5))
 		return chance(0.1)                      ? MESSAGE_DICTIONARY :
+			chance(0.02)                        ? MESSAGE_VALUES :
 			chance(0.5) || !can_use_programs(c) ? MESSAGE_STORE :
 												  MESSAGE_RESIDENT;
 	if (c->step < 12 && !c->finished && chance(0.8))

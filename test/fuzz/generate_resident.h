@@ -51,7 +51,9 @@ make_entries(Connection *c, WireStore *in)
 	char *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
 	uint32_t lengths[20];
 
-	in->nentries = random_below(20);
+	in->nentries = random_below(in->nrows < 20 ? in->nrows : 20);
+	in->more = chance(0.1);
+	in->before = chance(0.1) ? random_below(20) : 0;
 	in->entries = wire_align(2 * wire_align((size_t) in->nrows * sizeof(int32_t)));
 	for (uint32_t i = 0; i < in->nentries; i++)
 	{
@@ -76,7 +78,20 @@ make_dictionary(WireDictionary *in)
 						   .column = coded_column(between(0, TABLE_COLUMNS - 1)),
 						   .id = random_below(4),
 						   .nentries = random_below(30),
-						   .buffer = random_below(WIRE_BUFFERS)};
+						   .buffer = random_below(WIRE_BUFFERS),
+						   .most = random_below(40)};
+	return sizeof(*in);
+}
+
+/* Makes a VALUES message, and writes its codes to the arena. Returns the length of the body. */
+static size_t
+make_values(Connection *c, WireValues *in)
+{
+	*in = (WireValues){
+		.stored = random_below(4), .n = 1 + random_below(50), .buffer = random_below(WIRE_BUFFERS)};
+	for (uint32_t i = 0; c->arena && i < in->n; i++)
+		((uint32_t *) (c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES))[i] =
+			chance(0.9) ? random_below(30) : (uint32_t) random_u64();
 	return sizeof(*in);
 }
 

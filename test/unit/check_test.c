@@ -108,6 +108,15 @@ stored_error(void)
 	return wrong ? wrong : check_row_ranges(row_ranges, 2, spans, resident.nspans);
 }
 
+/* Checks a VALUES message. */
+static const char *
+values_error(uint32_t stored, uint32_t n, uint32_t number, size_t length)
+{
+	WireValues values = {.stored = stored, .n = n, .buffer = number};
+
+	return check_values(&values, length, WIRE_BUFFER_BYTES, 4);
+}
+
 static const char *
 query_error(void)
 {
@@ -151,6 +160,15 @@ valid_messages(void)
 	CHECK(stored_error() == NULL, "stored: %s", stored_error());
 	add_spans();
 	CHECK(stored_error() == NULL, "spans: %s", stored_error());
+	CHECK(values_error(0, 1, 3, sizeof(WireValues)) == NULL &&
+			  values_error(WIRE_MAX_STORED_COLS - 1, 1000000, 0, sizeof(WireValues)) == NULL,
+		  "values");
+	CHECK(values_error(WIRE_MAX_STORED_COLS, 1, 0, sizeof(WireValues)) &&
+			  values_error(0, 0, 0, sizeof(WireValues)) &&
+			  values_error(0, UINT32_MAX, 0, sizeof(WireValues)) &&
+			  values_error(0, WIRE_BUFFER_BYTES / 8, 0, sizeof(WireValues)) &&
+			  values_error(0, 1, 4, sizeof(WireValues)) && values_error(0, 1, 0, 4),
+		  "invalid values are accepted");
 	make_valid();
 	CHECK(query_error() == NULL, "query: %s", query_error());
 	CHECK(batch_error() == NULL, "batch: %s", batch_error());
@@ -354,8 +372,15 @@ wrong_stored(void)
 	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].first = 1));
 	STORED((resident.ntables = 1, resident.cell_bytes = 0));
 	STORED(resident.program.instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
-	STORED((store.column.type = WIRE_I32, store.column.coded = 1,
-			store.nentries = WIRE_MAX_ENTRIES + 1));
+	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = 1001));
+	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = 1,
+			store.before = 1000));
+	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.before = UINT32_MAX));
+	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.more = 2));
+	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.more = 1,
+			store.entries = BUFFER - 64, store.bytes = 65));
+	STORED(store.more = 1);
+	STORED(store.before = 1);
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = BUFFER / 4));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.bytes = UINT32_MAX));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.entries = 4));

@@ -464,9 +464,9 @@ test_late_first_messages(void)
 	Case c;
 	Peer peer;
 	char answer[sizeof(WireStatus)];
-	int types[] = {MESSAGE_FETCH,      MESSAGE_PICK,  MESSAGE_LEAVE,
-				   MESSAGE_BATCH,      MESSAGE_STORE, MESSAGE_RESIDENT,
-				   MESSAGE_DICTIONARY, MESSAGE_CLOSE, 999};
+	int types[] = {
+		MESSAGE_FETCH,    MESSAGE_PICK,       MESSAGE_LEAVE,  MESSAGE_BATCH, MESSAGE_STORE,
+		MESSAGE_RESIDENT, MESSAGE_DICTIONARY, MESSAGE_VALUES, MESSAGE_CLOSE, 999};
 
 	make_case(3, &c);
 	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)

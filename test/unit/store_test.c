@@ -1,12 +1,13 @@
 /*
  * store_test.c
- *	  Tests the bookkeeping of stored columns: eviction from full lists, full dictionaries, and
- *	  failing allocations. The devices are simulated: StoreOps of the test that use host memory.
+ *	  Tests the bookkeeping of stored columns: eviction from full lists, dictionaries that grow,
+ *	  and failing allocations. The devices are simulated: StoreOps of the test that use host memory.
  */
 #include <string.h>
 
 #include "server/device_store_internal.h"
 #include "server/server.h"
+#include "server/store_entries.h"
 #include "unit.h"
 
 #define DEVICES 2
@@ -95,6 +96,7 @@ store_column(int device, uint64_t table, int attno, bool coded, uint32_t range, 
 	uint32_t *codes = (uint32_t *) buffer;
 	uint32_t *lengths = (uint32_t *) (buffer + in.entries);
 	char *text = (char *) (lengths + nrows);
+	StoreEntries entries = {0};
 	DeviceError error;
 	bool kept = false;
 
@@ -107,7 +109,14 @@ store_column(int device, uint64_t table, int attno, bool coded, uint32_t range, 
 		snprintf(text, 9, "%08u", first + i);
 		text += 8;
 	}
-	CHECK(store_put(device, NULL, &in, use, &kept, &error) == DEVICE_OK, "%s", error.text);
+	if (coded)
+	{
+		CHECK(store_entries_take(&entries, &in, buffer) == NULL, "the entries are invalid");
+		store_entries_translate(&entries, codes, nrows);
+	}
+	CHECK(store_put(device, NULL, &in, entries.dict, use, &kept, &error) == DEVICE_OK, "%s",
+		  error.text);
+	store_entries_forget(&entries);
 	return kept;
 }
 
@@ -208,113 +217,116 @@ test_columns_of_a_query(void)
 }
 
 #define BLOCKS 32
-#define TEXTS (WIRE_MAX_ENTRIES / BLOCKS)
+#define TEXTS 2048
+#define ALL_TEXTS (BLOCKS * TEXTS)
 
-/* A text column whose rows change often stays stored: values that are gone do not count. */
+/*
+ * Stores all ranges with new texts, until one is not kept, and describes all in ranges[]. Returns
+ * how many were kept.
+ */
+static int
+store_texts(int device, uint32_t first, WireRowRange *ranges, uint64_t use)
+{
+	int kept = 0;
+
+	for (uint32_t r = 0; r < BLOCKS; r++)
+	{
+		ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
+		kept += kept == (int) r &&
+			store_column(device, 1, 1, true, r, stamps, TEXTS, first + r * TEXTS, use);
+	}
+	return kept;
+}
+
+/*
+ * A text column whose rows change often stays stored, and its dictionary does not keep the values
+ * that are gone for ever.
+ */
 static void
 test_changing_texts(void)
 {
 	WireRowRange ranges[BLOCKS];
+	WireColumnKey key = column_key(1, true);
+	int rounds = 0;
 
-	for (int round = 0; round < 6; round++)
+	for (int round = 0; round < 60; round++)
 	{
-		uint64_t use = store_use();
+		Dictionary *dict;
 
-		for (int device = 0; device < DEVICES; device++)
-			for (uint32_t r = 0; r < BLOCKS; r++)
-			{
-				ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-				store_column(device, 1, 1, true, r, stamps, TEXTS,
-							 round * WIRE_MAX_ENTRIES + r * TEXTS, use);
-			}
-		/* rows stored before the dictionary was replaced are sent again */
-		for (uint32_t r = 0; r < BLOCKS; r++)
-			store_column(1, 1, 1, true, r, ranges[r].stamp, TEXTS,
-						 round * WIRE_MAX_ENTRIES + r * TEXTS, use);
-		CHECK(is_stored(1, 1, 1, true, ranges, BLOCKS, store_use()),
-			  "round %d: the column is not stored", round);
+		store_texts(1, round * ALL_TEXTS, ranges, store_use());
+		rounds += is_stored(1, 1, 1, true, ranges, BLOCKS, store_use());
 		CHECK(!is_refused(1, 1, 1, true), "the column is refused in round %d", round);
+		dict = dictionary_take((WireTableKey){1}, &key, false);
+		CHECK(dict == NULL || dictionary_entries(dict) < 20 * ALL_TEXTS, "round %d: %d entries",
+			  round, (int) dictionary_entries(dict));
+		dictionary_give(dict);
 	}
+	CHECK(rounds > 40, "the column was stored in %d rounds", rounds);
 	check_empty();
 }
 
-/* A text column with too many values is refused until a quarter of its ranges has changed. */
+/* A text column with too many values for the host's memory is refused until many have changed. */
 static void
 test_too_many_texts(void)
 {
-	WireRowRange ranges[2 * BLOCKS];
-	int kept = 0;
+	WireRowRange ranges[BLOCKS];
+	uint64_t one;
 
-	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-	{
-		ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-		kept += store_column(0, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
-	}
-	CHECK(kept == BLOCKS, "%d ranges were kept", kept);
-	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
+	CHECK(store_texts(0, 0, ranges, store_use()) == BLOCKS, "some ranges were not kept");
+	one = dictionary_bytes_of_all();
+	check_empty();
+	store_set_host_limit(one / 2);
+	CHECK(store_texts(0, 0, ranges, store_use()) < BLOCKS, "all ranges were kept");
+	CHECK(!is_stored(0, 1, 1, true, ranges, BLOCKS, store_use()) && is_refused(0, 1, 1, true),
 		  "the column is not refused");
-	for (int r = 0; r < BLOCKS / 2 - 1; r++)
-		ranges[r].stamp = ++stamps;
-	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
-		  "the column is tried again after few changes");
-	ranges[BLOCKS].stamp = ++stamps;
-	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && !is_refused(0, 1, 1, true),
-		  "the column is not tried again");
-	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-		CHECK(store_column(0, 1, 1, true, r, ranges[r].stamp, TEXTS, 7, store_use()),
-			  "range %d, with the texts of others, was not kept", (int) r);
-	CHECK(is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()), "the column is not stored");
+	check_empty();
+	/* the values of rows that were replaced take the memory */
+	store_set_host_limit(2 * one);
+	CHECK(store_texts(0, 0, ranges, store_use()) == BLOCKS, "some ranges were not kept");
+	for (int round = 1; round < 10; round++)
+		store_texts(0, round * ALL_TEXTS, ranges, store_use());
+	CHECK(!is_refused(0, 1, 1, true), "the column is refused for values that are gone");
+	CHECK(dictionary_bytes_of_all() <= 2 * one, "dictionaries have too many bytes");
+	store_set_host_limit(0);
 	check_empty();
 }
 
-/*
- * A query names all ranges, but sends none after the first that was refused. The next query does
- * not try again.
- */
-static void
-test_ranges_not_sent(void)
+/* Sends an entry of a range whose entries come in parts. Returns what is wrong, or NULL. */
+static const char *
+send_part(StoreEntries *entries, uint32_t before, char text, uint32_t length)
 {
-	WireRowRange ranges[2 * BLOCKS];
+	WireStore in = {.table = {1},
+					.stamp = 1,
+					.nrows = 10,
+					.column = column_key(1, true),
+					.nentries = 1,
+					.bytes = 1,
+					.before = before,
+					.more = 1};
 
-	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-		ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()),
-		  "the column is stored at the start");
-	for (uint32_t r = 0; r <= BLOCKS; r++)
-		store_column(0, 1, 1, true, r, ranges[r].stamp, TEXTS, r * TEXTS, store_use());
-	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
-		  "the column is not refused");
-	CHECK(is_stored(0, 1, 1, true, ranges, BLOCKS, store_use()),
-		  "the ranges that were kept are gone");
-	/* a column that was freed is not refused */
-	CHECK(store_yield(0, 1) && !is_refused(0, 1, 1, true),
-		  "a column is refused though nothing is stored");
-	check_empty();
+	((uint32_t *) buffer)[0] = length;
+	buffer[4] = text;
+	return store_entries_take(entries, &in, buffer);
 }
 
-/* A dictionary is full on two devices, and is replaced for one of them. */
 static void
-test_full_on_two_devices(void)
+test_parts(void)
 {
-	WireRowRange ranges[2][2 * BLOCKS];
+	StoreEntries entries = {0};
+	uint32_t values[] = {2, 0, 1, 9};
 
-	for (int d = 0; d < DEVICES; d++)
-	{
-		for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-		{
-			ranges[d][r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-			store_column(d, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
-		}
-		CHECK(is_refused(d, 1, 1, true), "device %d has room", d);
-	}
-	for (int r = 0; r < BLOCKS; r++)
-		ranges[0][r].stamp = ++stamps;
-	CHECK(!is_stored(0, 1, 1, true, ranges[0], 2 * BLOCKS, store_use()) &&
-			  !is_refused(0, 1, 1, true),
-		  "the column is not tried again");
-	CHECK(!is_stored(1, 1, 1, true, ranges[1], 2 * BLOCKS, store_use()) &&
-			  !is_refused(1, 1, 1, true),
-		  "the column is not tried again on the other device");
+	CHECK(send_part(&entries, 1, 'a', 1) != NULL, "the first part is lacking");
+	CHECK(send_part(&entries, 0, 'a', 1) == NULL && send_part(&entries, 1, 'b', 1) == NULL &&
+			  send_part(&entries, 2, 'a', 1) == NULL && !entries.refused,
+		  "parts are refused");
+	store_entries_translate(&entries, values, 4);
+	CHECK(values[0] == 0 && values[1] == 0 && values[2] == 1 && values[3] == DICTIONARY_NO_CODE,
+		  "codes are wrong");
+	CHECK(send_part(&entries, 2, 'a', 1) != NULL, "a part comes twice");
+	CHECK(send_part(&entries, 3, 'a', 2) != NULL, "an entry is longer than the message");
+	CHECK(send_part(&entries, 0, 'c', 1) == NULL, "another range is refused");
+	CHECK(send_part(&entries, 1, 'c', UINT32_MAX) != NULL, "an entry is too long");
+	store_entries_forget(&entries);
 	check_empty();
 }
 
@@ -448,8 +460,7 @@ main(void)
 	RUN("columns of one query do not replace each other", test_columns_of_a_query);
 	RUN("a text column that changes often stays stored", test_changing_texts);
 	RUN("a column with too many texts is refused until it changes", test_too_many_texts);
-	RUN("a column is refused though not all ranges were sent", test_ranges_not_sent);
-	RUN("a dictionary that is full on two devices is replaced on both", test_full_on_two_devices);
+	RUN("entries that come in parts", test_parts);
 	RUN("a query keeps the dictionary that it reads", test_held_column);
 	RUN("dictionaries stay within the limit of host memory", test_host_memory);
 	RUN("nothing is evicted for memory that cannot be freed", test_impossible_memory);

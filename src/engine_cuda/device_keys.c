@@ -1,0 +1,106 @@
+/*
+ * device_keys.c
+ *	  Keys of rows that are cached on the devices, for keys that are sent as dictionary codes.
+ *
+ * The values of a column are looked up in the query's own dictionary, once each, or the codes of
+ * the column's dictionary are the key (column_keys.c).
+ */
+#include "postgres.h"
+
+#include "analysis/analysis.h"
+#include "engine_cuda/device_rows.h"
+#include "engine_cuda/dictionaries.h"
+
+/* Returns the operand for a key that is looked up as codes of the query's own dictionary. */
+static uint16
+lookup_key(Resident *r, int c, const ExprRoot *root)
+{
+	uint16 operand =
+		root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
+
+	return operand != VECTOR_NONE ?
+		operand :
+		expr_program_reject(
+			r->program,
+			"keys that are sent as dictionary codes, and are not computed from one column");
+}
+
+uint16
+resident_key(Resident *r, int c, const ExprRoot *root)
+{
+	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
+
+	/*
+	 * all values of the dictionary are hashed and compared, also those of rows that the user must
+	 * not see
+	 */
+	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
+		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
+		return expr_program_reject(
+			r->program, "comparing keys might reveal values that are hidden from the query");
+	/* equal values have the same bytes, and different ones have not */
+	if (root && !key->varies)
+		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);
+	return r->codes[c] != VECTOR_NONE ? r->codes[c] : lookup_key(r, c, root);
+}
+
+bool
+resident_has_all_rows(const Resident *r)
+{
+	const CudaEngine *cuda = r->cuda;
+
+	return r->rows->alone && cuda->rows_given == 0 && cuda->cpu_fallback == NULL && !cuda->joined &&
+		feed_resident_complete(r->rows);
+}
+
+bool
+resident_choose_codes(Resident *r)
+{
+	CudaEngine *cuda = r->cuda;
+	bool all = resident_has_all_rows(r);
+	bool alone = r->rows->alone && !r->rows->follows && cuda->rows_given == 0;
+
+	r->by_column = all;
+	for (int c = 0; c < cuda->query->ncols; c++)
+	{
+		const CudaDictionary *dict;
+		int s = r->coded[c];
+
+		if (r->codes[c] == VECTOR_NONE || all || !alone || cuda->spec->ordered ||
+			spec_has_sets(cuda->spec))
+			continue;
+		dict = cuda_dictionary(cuda->client, r->wire.table, &r->wire.stored[s],
+							   resident_attribute(r, s), r->outdated, false);
+		if (dict == NULL)
+			return false;
+		r->by_column |= dict->known.nentries > RESIDENT_LEAST_VALUES;
+		cuda_dictionary_release(dict);
+	}
+	for (int c = 0; c < cuda->query->ncols; c++)
+		if (r->codes[c] != VECTOR_NONE)
+			r->inputs[c] = r->by_column ?
+				r->codes[c] :
+				lookup_key(r, c, r->rows->outputs[cuda->query->cols[c].col]);
+	return true;
+}
+
+void
+resident_use_codes(Resident *r)
+{
+	for (int c = 0; c < r->cuda->query->ncols; c++)
+		if (r->by_column && r->codes[c] != VECTOR_NONE && r->bounds[r->coded[c]].nulls)
+			r->inputs[c] = expr_program_emit(
+				r->program, VECTOR_COALESCE, 0, r->codes[c],
+				expr_program_constant(r->program, r->wire.known[r->coded[c]].nentries, false), 0);
+}
+
+void
+resident_note_codes(const Resident *r)
+{
+	for (int c = 0; c < r->cuda->query->ncols; c++)
+		if (r->by_column && r->codes[c] != VECTOR_NONE)
+		{
+			r->cuda->query->cols[c].stored = r->coded[c];
+			r->cuda->query->cols[c].nvalues = r->wire.known[r->coded[c]].nentries;
+		}
+}

@@ -1,0 +1,120 @@
+# Text columns of many values that are cached on the device: their codes are keys of groups, and only groups that leave have their
+# values fetched. The reference is core's answer. Also: rows that change, dictionaries that have no memory, and that are lost.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Resident;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', cached => 1, conf => "work_mem = '64MB'\n");
+my $rows = 200000;
+
+# NULLs, empty values, values that are compressed and values of 3 kB that are not; $rows distinct values all in all
+$node->safe_psql('postgres', <<SQL);
+CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE w (id int, k int, v int, s text, vc varchar(40), u uuid, b bytea, few text, ch char(12), cb text COLLATE blind);
+ALTER TABLE w ALTER s SET STORAGE MAIN, ALTER vc SET STORAGE MAIN, ALTER b SET STORAGE MAIN, ALTER few SET STORAGE MAIN, ALTER ch SET STORAGE MAIN, ALTER cb SET STORAGE MAIN;
+INSERT INTO w SELECT i, i % 7, i % 1000, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 71 = 0 THEN '' WHEN i % 5000 = 3 THEN repeat(md5(i::text), 200)
+	WHEN i % 5000 = 4 THEN (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 90) j) ELSE 'value ' || i / 2 END,
+	md5((i % 100000)::text), md5(i::text)::uuid, decode(md5((i / 3)::text), 'hex'), 'few' || i % 9, 'c' || i % 80000, 'C' || i % 500
+FROM generate_series(1, $rows) i;
+VACUUM FREEZE ANALYZE w;
+SQL
+$Resident::node = $node;
+ok($node->wait_until_ready, 'the server starts');
+$node->safe_psql('postgres', 'SELECT gpuagg_cache_prewarm(\'w\')');
+
+# Compares all groups of a query by a checksum. The columns of `keys` are the keys.
+sub all_groups
+{
+	my ($keys, $rest, $from) = @_;
+	my @keys = split /, /, $keys;
+	my $text = join(" || ' ' || ", map { "coalesce($_\::text, 'null')" } @keys);
+
+	return "SELECT count(*), sum(n), md5(string_agg(md5($text || ' ' || n || ' ' || x), '' ORDER BY md5($text))) FROM (SELECT $keys, gpu_count(*) AS n, $rest AS x FROM $from GROUP BY $keys) g";
+}
+
+# ---- keys ----
+foreach my $keys ('s', 'vc', 'u', 'b', 's, k', 's, few', 'k, vc, few', 's, vc, few', 'vc, v, k')
+{
+	my $plan = is_resident(all_groups($keys, 'gpu_sum(v)', 'w'));
+	like($plan, qr/Resident Rows: $rows\n/, '... all of them');
+}
+is_resident(all_groups('s, vc, u, b', 'gpu_sum(v)', 'w WHERE v < 100'));
+is_resident(all_groups('s', 'gpu_max(v)', 'w WHERE k = 3'));
+is_resident(all_groups('s', 'gpu_max(v)', "w WHERE few = 'few3'"));
+is_resident('SELECT s, gpu_count(*), gpu_sum(v) FROM w GROUP BY s ORDER BY 2 DESC, 3 DESC, s LIMIT 5');
+is_resident('SELECT vc, gpu_sum(v) FROM w GROUP BY vc HAVING gpu_sum(v) > 1990 ORDER BY 2 DESC, 1');
+is_resident('SELECT s, gpu_count(*) FROM w GROUP BY s HAVING gpu_count(*) > 2 ORDER BY s');
+is_resident('SELECT vc::text, gpu_count(*) FROM w WHERE id < 30000 GROUP BY vc::text ORDER BY 1 LIMIT 10');
+is_resident('SELECT s, gpu_count(*) FROM w WHERE s IS NULL GROUP BY s');
+# equality is not that of bytes: values are looked up
+is_resident('SELECT ch, gpu_count(*) FROM w GROUP BY ch ORDER BY ch LIMIT 5');
+is_resident('SELECT cb, gpu_count(*) FROM w GROUP BY cb ORDER BY cb LIMIT 5');
+
+# ---- conditions and arguments: tables of values ----
+is_resident("SELECT k, gpu_count(*), gpu_sum(length(vc)) FROM w WHERE vc LIKE '%7' GROUP BY k ORDER BY k");
+is_resident("SELECT k, gpu_count(*) FROM w WHERE s = 'value 77' GROUP BY k ORDER BY k");
+is_resident("SELECT k, gpu_count(*) FROM w WHERE s LIKE 'value 1%' AND u > md5('x')::uuid GROUP BY k ORDER BY k");
+is_resident("SELECT k, gpu_count(*) FROM w WHERE vc < '7' AND id BETWEEN 20000 AND 20100 GROUP BY k ORDER BY k", 'the query reads fewer rows than a column has values');
+
+# ---- cursors, rescans, parallel plans ----
+is(our_answer('BEGIN; DECLARE c CURSOR FOR SELECT s, gpu_count(*) FROM w GROUP BY s; MOVE 50000 IN c; SELECT count(*) FROM (SELECT vc, gpu_count(*) FROM w GROUP BY vc) g; MOVE ALL IN c; COMMIT'),
+	'100000', 'two queries at a time');
+is_core_answer('SELECT x, (SELECT gpu_count(*) FROM w WHERE w.k = x AND few = \'few1\' GROUP BY s ORDER BY 1 DESC LIMIT 1) FROM generate_series(0, 8) x ORDER BY x');
+is(our_answer("SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; " . all_groups('s, few', 'gpu_sum(v)', 'w')),
+	core_answer(all_groups('s, few', 'gpu_sum(v)', 'w')), 'a parallel plan');
+
+# ---- rows that change: they come as batches, and groups of both meet by value ----
+my $groups = all_groups('s', 'gpu_sum(v)', 'w');
+my $two = all_groups('vc, few', 'gpu_sum(v)', 'w');
+my $other = $node->background_psql('postgres');
+foreach my $change ("UPDATE w SET s = 'new ' || id WHERE id % 40000 = 11", "UPDATE w SET s = NULL, vc = 'value 1' WHERE id BETWEEN 100 AND 200",
+	"INSERT INTO w (id, k, v, s, vc, few) SELECT i, 1, i, CASE WHEN i % 2 = 0 THEN 'value ' || i ELSE 'added ' || i END, md5(i::text), 'few1' FROM generate_series(1, 3000) i",
+	"DELETE FROM w WHERE id % 9999 = 1")
+{
+	$node->safe_psql('postgres', $change);
+	like(plan_and_errors($groups), qr/Rows on CPU: [1-9].*Resident Rows: [1-9]/s, "some rows are on the CPU after $change");
+	is_core_answer($groups, '... and groups are right');
+	is_core_answer($two, '... and with two keys');
+	is($other->query_safe($groups), core_answer($groups), '... in another session');
+	$node->safe_psql('postgres', 'VACUUM FREEZE w');
+	$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('w')");
+	is_resident($groups);
+	is($other->query_safe($groups), core_answer($groups), '... in another session');
+}
+
+# ---- values out of line are not cached on the device ----
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE o (k int, s text);
+ALTER TABLE o ALTER s SET STORAGE EXTERNAL;
+INSERT INTO o SELECT i % 5, CASE WHEN i = 777 THEN repeat('x', 9000) ELSE md5(i::text) END FROM generate_series(1, 5000) i;
+VACUUM FREEZE ANALYZE o;
+SELECT gpuagg_cache_prewarm('o');
+SQL
+is_core_answer(all_groups('s', 'gpu_sum(k)', 'o')) for 1 .. 2;
+
+# ---- entries of a range that need several messages: few blocks with 20 MB of values ----
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE p (k int, s text);
+ALTER TABLE p ALTER s SET STORAGE MAIN;
+INSERT INTO p SELECT i % 5, i || repeat('abcdefgh', 500) FROM generate_series(1, 5000) i;
+VACUUM FREEZE ANALYZE p;
+SELECT gpuagg_cache_prewarm('p');
+SQL
+is_resident(all_groups('s', 'gpu_sum(k)', 'p'));
+is_resident("SELECT k, gpu_sum(length(s)) FROM p GROUP BY k ORDER BY k");
+
+# ---- little memory on the device ----
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_cache_memory = '2MB'; SELECT pg_reload_conf()");
+is_core_answer($_) for $groups, $two, $groups;
+$node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.device_cache_memory; SELECT pg_reload_conf()");
+
+# ---- the server is lost ----
+my $killed = $node->kill_server;
+is($other->query_safe("SET gpuagg.engine = 'auto'; $groups"), core_answer($groups), 'the server is lost: the answer is right');
+ok($node->wait_for_another_server($killed), 'another server starts');
+is($other->query_safe($groups), core_answer($groups), '... and the answer is right') for 1 .. 2;
+$other->quit;
+done_testing();
