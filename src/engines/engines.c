@@ -193,10 +193,12 @@ engines_cost(const EngineQuery *query)
 	Cost cost = engines_default()->cost(&query->work);
 	char note[256];
 
+	/* whether an engine is available is examined last, as that takes the longest */
 	for (int e = 0; e < OTHERS; e++)
-		if (is_allowed(e) && unsupported_reason(engines[e], query) == NULL &&
+		if (is_allowed(e) && engines[e]->cost(&query->work) < cost &&
+			unsupported_reason(engines[e], query) == NULL &&
 			is_available(engines[e], note, sizeof(note)))
-			cost = Min(cost, engines[e]->cost(&query->work));
+			cost = engines[e]->cost(&query->work);
 	return cost;
 }
 

@@ -159,10 +159,12 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	List *linear = NIL;
 	ListCell *lc;
 
+	if (query->flags == NIL)
+		query->flags = list_make2_int(plan_query_is_volatile(query->root),
+									  plan_query_is_guarded(query->root));
 	/* with a decimal point: a Float that looks like an integer would be read back as an integer */
 	result = list_make2(
-		list_make3_int(grouped, plan_query_is_volatile(query->root),
-					   plan_query_is_guarded(query->root)),
+		lcons_int(grouped, list_copy(query->flags)),
 		list_make2(makeFloat(psprintf("%.1f", rows)), makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);
 	result = lappend(result, query->key_eqops);

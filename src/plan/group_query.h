@@ -44,6 +44,7 @@ typedef struct GroupQuery
 	PathTarget *target;
 	bool partial;         /* partial aggregates below a join: results are transition values */
 	bool parallel_unsafe; /* some expression cannot be evaluated in a worker */
+	List *flags;          /* volatile, guarded: set with the first path */
 	List *having;
 	double groups;  /* estimated number of groups */
 	List *pathkeys; /* order of sorted input in which equal keys are adjacent; NIL: none */

@@ -144,9 +144,11 @@ plan_lookup_fits(PlannerInfo *root, double rows, const PathTarget *target)
 	double different = 0;
 	ListCell *lc;
 
-	/* most inner sides are small */
+	/* most inner sides are small or much too large */
 	if (rows * most <= limit)
 		return true;
+	if (rows * (LOOKUP_ROW_BYTES + list_length(target->exprs) * LOOKUP_CODE_BYTES) > limit)
+		return false;
 	foreach (lc, target->exprs)
 	{
 		double n;

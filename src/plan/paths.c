@@ -258,28 +258,25 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 
 /*
  * Returns whether a path over lookups may compete with paths over core's joins: it costs little
- * more if the pages that both read are in memory (warm_cost.c).
+ * more if the pages that both read are in memory (warm_cost.c).  other: the cost of a path over
+ * core's cheapest joins
  */
 static bool
-beats_joins(GroupQuery *query, const CustomPath *cpath, Path *lookups, Path *joins, bool sorts)
+beats_joins(GroupQuery *query, const CustomPath *cpath, Path *lookups, Cost other)
 {
 	PlannerInfo *root = query->root;
-	Cost saving = plan_warm_saving(root, joins, false);
+	Cost saving = plan_warm_saving(root, query->input_rel->cheapest_total_path, false);
 	Cost own = plan_warm_saving(root, lookups, true);
-	const CustomPath *other;
 
-	if (saving <= own)
-		return true;
-	other = make_path(query, plan_path_of_inputs(query, joins), false, sorts);
-	return cpath->path.total_cost - own < (other->path.total_cost - saving) * WARM_TOLERANCE;
+	return saving <= own || cpath->path.total_cost - own < (other - saving) * WARM_TOLERANCE;
 }
 
 /*
  * Adds a path over joins that the heap feed can execute as lookups.  sorts: the feed sorts their
- * rows
+ * rows.  other: the cost of such a path over core's cheapest joins
  */
 static void
-add_lookup_path(GroupQuery *query, bool sorts)
+add_lookup_path(GroupQuery *query, bool sorts, Cost other)
 {
 	Path *lookups = lookup_joins_path(query->root, query->input_rel, false);
 	CustomPath *cpath;
@@ -287,8 +284,20 @@ add_lookup_path(GroupQuery *query, bool sorts)
 	if (lookups == NULL)
 		return;
 	cpath = make_path(query, plan_path_of_inputs(query, lookups), false, sorts);
-	if (beats_joins(query, cpath, lookups, query->input_rel->cheapest_total_path, sorts))
+	if (beats_joins(query, cpath, lookups, other))
 		add_group_path(query, (Path *) cpath);
+}
+
+/* Adds a path over an input path.  Returns its cost. */
+static Cost
+add_input_path(GroupQuery *query, Path *input, bool sorts)
+{
+	CustomPath *cpath = make_path(query, plan_path_of_inputs(query, input), false, sorts);
+	Cost cost = cpath->path.total_cost;
+
+	/* this may free it */
+	add_group_path(query, (Path *) cpath);
+	return cost;
 }
 
 /*
@@ -319,10 +328,14 @@ add_ordered_paths(GroupQuery *query)
 		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
 	{
-		add_group_path(query,
-					   (Path *) make_path(query, plan_path_of_inputs(query, serial_input(query)),
-										  false, true));
-		add_lookup_path(query, true);
+		Path *cheapest = query->input_rel->cheapest_total_path;
+		Path *serial = serial_input(query);
+		Cost cost = add_input_path(query, serial, true);
+
+		if (serial != cheapest)
+			cost = make_path(query, plan_path_of_inputs(query, cheapest), false, true)
+					   ->path.total_cost;
+		add_lookup_path(query, true, cost);
 	}
 }
 
@@ -612,6 +625,7 @@ plan_add_paths(GroupQuery *query)
 	RelOptInfo *rel = query->grouped_rel;
 	Path *cheapest = query->input_rel->cheapest_total_path;
 	Path *serial = serial_input(query);
+	Cost cost;
 
 	if (!query->partial)
 	{
@@ -627,12 +641,10 @@ plan_add_paths(GroupQuery *query)
 		add_ordered_paths(query);
 		return;
 	}
-	add_group_path(query,
-				   (Path *) make_path(query, plan_path_of_inputs(query, cheapest), false, false));
+	cost = add_input_path(query, cheapest, false);
 	if (serial != cheapest)
-		add_group_path(query,
-					   (Path *) make_path(query, plan_path_of_inputs(query, serial), false, false));
-	add_lookup_path(query, false);
+		add_input_path(query, serial, false);
+	add_lookup_path(query, false, cost);
 	add_cached_path(query);
 	if (may_miss_scan(query, serial))
 		add_missed_scan(query, serial);

@@ -114,20 +114,20 @@ server_state_name(ServerState state)
 bool
 server_ready(char *reason, size_t reason_size)
 {
-	ServerState state;
-	ServerSnapshot snapshot;
+	ServerState state = SERVER_ABSENT;
+	char last[sizeof(shared->snapshot.reason)] = "";
 
-	/* reads only the state: the snapshot is large, and a query checks several times */
+	/* not by server_snapshot(): the snapshot is large, and a query checks several times */
 	if (shared)
 	{
 		LWLockAcquire(shared->lock, LW_SHARED);
-		state = shared->snapshot.state;
+		state = is_orphaned(&shared->snapshot) && !gpuagg_server ? SERVER_OFF :
+																   shared->snapshot.state;
+		if (state == SERVER_UNAVAILABLE)
+			strlcpy(last, shared->snapshot.reason, sizeof(last));
 		LWLockRelease(shared->lock);
-		if (state == SERVER_READY)
-			return true;
 	}
-	server_snapshot(&snapshot);
-	switch (snapshot.state)
+	switch (state)
 	{
 		case SERVER_READY:
 			return true;
@@ -138,11 +138,10 @@ server_ready(char *reason, size_t reason_size)
 			strlcpy(reason, "gpuagg.server is off", reason_size);
 			break;
 		case SERVER_UNAVAILABLE:
-			snprintf(reason, reason_size, "no GPU: %s", snapshot.reason);
+			snprintf(reason, reason_size, "no GPU: %s", last);
 			break;
 		default:
-			snprintf(reason, reason_size, "the GPU server is %s",
-					 server_state_name(snapshot.state));
+			snprintf(reason, reason_size, "the GPU server is %s", server_state_name(state));
 	}
 	return false;
 }
