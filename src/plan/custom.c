@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -143,13 +144,21 @@ plan_outer_params(const PlannerInfo *root)
 	return result;
 }
 
+/* Returns a number as a node.  A Float would be text, which takes long to make. */
+static Const *
+make_number(double number)
+{
+	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(number), false,
+					 FLOAT8PASSBYVAL);
+}
+
 void
 plan_list_resident(List *list, double resident, double scanned)
 {
 	ListCell *estimates = list_nth_cell(list, PATH_ESTIMATES);
 
-	lfirst(estimates) = lappend(lfirst(estimates), makeFloat(psprintf("%.6f", resident)));
-	lfirst(estimates) = lappend(lfirst(estimates), makeFloat(psprintf("%.1f", scanned)));
+	lfirst(estimates) = lappend(lfirst(estimates), make_number(resident));
+	lfirst(estimates) = lappend(lfirst(estimates), make_number(scanned));
 }
 
 List *
@@ -160,12 +169,10 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	ListCell *lc;
 
 	if (query->flags == NIL)
-		query->flags = list_make2_int(plan_query_is_volatile(query->root),
-									  plan_query_is_guarded(query->root));
-	/* with a decimal point: a Float that looks like an integer would be read back as an integer */
-	result = list_make2(
-		lcons_int(grouped, list_copy(query->flags)),
-		list_make2(makeFloat(psprintf("%.1f", rows)), makeFloat(psprintf("%.1f", query->groups))));
+		query->flags =
+			list_make2_int(plan_query_is_volatile(query->root), plan_query_is_guarded(query->root));
+	result = list_make2(lcons_int(grouped, list_copy(query->flags)),
+						list_make2(make_number(rows), make_number(query->groups)));
 	result = lappend(result, query->keys);
 	result = lappend(result, query->key_eqops);
 	result = lappend(result, query->key_inputs);
@@ -499,10 +506,10 @@ plan_decode(const CustomScan *cscan)
 	plan->nkeys = lfourth_int(flags);
 	plan->naggs = list_nth_int(flags, 4);
 	plan->nconsts = list_nth_int(flags, 5);
-	plan->est_rows = floatVal(linitial(estimates));
-	plan->est_groups = floatVal(lsecond(estimates));
-	plan->resident = floatVal(lthird(estimates));
-	plan->scanned = floatVal(lfourth(estimates));
+	plan->est_rows = DatumGetFloat8(linitial_node(Const, estimates)->constvalue);
+	plan->est_groups = DatumGetFloat8(lsecond_node(Const, estimates)->constvalue);
+	plan->resident = DatumGetFloat8(lthird_node(Const, estimates)->constvalue);
+	plan->scanned = DatumGetFloat8(lfourth_node(Const, estimates)->constvalue);
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);
 	plan->input_resno = ints_of_list(list_nth(private, PLAN_INPUT_RESNOS), 0);
 	plan->input_scale = ints_of_list(list_nth(private, PLAN_INPUT_SCALES), 0);

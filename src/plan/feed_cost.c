@@ -127,7 +127,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	 * wait for all pages
 	 */
 	saving *= rel->rows > child->rows ? child->rows / rel->rows : 1;
-	return saving + cached * rel->pages * page_cost(rel);
+	return cached > 0 ? saving + cached * rel->pages * page_cost(rel) : saving;
 }
 
 bool

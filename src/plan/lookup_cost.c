@@ -132,20 +132,23 @@ tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
 bool
 lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
 {
-	Cost projection = path->total_cost;
+	Path *join = path;
 	bool settles;
 
-	for (;;)
-	{
-		if (contain_volatile_functions((Node *) path->pathtarget) ||
-			contain_subplans((Node *) path->pathtarget->exprs))
-			return false;
-		if (!IsA(path, ProjectionPath))
-			break;
-		path = ((ProjectionPath *) path)->subpath;
-	}
-	if (!IsA(path, HashPath) || !tree_cost(root, path, true, cost, &settles))
+	while (IsA(join, ProjectionPath))
+		join = ((ProjectionPath *) join)->subpath;
+	if (!IsA(join, HashPath))
 		return false;
-	*cost += Max(projection - path->total_cost, 0);
+	for (Path *above = path;; above = ((ProjectionPath *) above)->subpath)
+	{
+		if (contain_volatile_functions((Node *) above->pathtarget) ||
+			contain_subplans((Node *) above->pathtarget->exprs))
+			return false;
+		if (above == join)
+			break;
+	}
+	if (!tree_cost(root, join, true, cost, &settles))
+		return false;
+	*cost += Max(path->total_cost - join->total_cost, 0);
 	return true;
 }

@@ -33,7 +33,6 @@
 #include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 #include "common/hashfn.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "common/compat.h"
@@ -78,7 +77,9 @@ typedef struct LookupRel
 	 * relation comes from one.
 	 */
 	Relids rows_of;
-	bool scanned; /* scans of a base relation have been looked for */
+	bool measured; /* whether it fits has been determined */
+	bool fits;     /* its rows fit into a lookup */
+	bool scanned;  /* scans of a base relation have been looked for */
 	LookupChain *serial;
 	LookupChain *partial;
 } LookupRel;
@@ -243,6 +244,16 @@ find_or_make_rel(LookupState *state, RelOptInfo *rel)
 	return entry->known;
 }
 
+/* Returns whether the rows of a relation fit into a lookup. */
+static bool
+fits(PlannerInfo *root, const RelOptInfo *rel, LookupRel *known)
+{
+	if (!known->measured)
+		known->fits = plan_lookup_fits(root, rel->rows, rel->reltarget);
+	known->measured = true;
+	return known->fits;
+}
+
 /* ---- the hook -------------------------------------------------------------- */
 
 /* Takes a scan of the fact table as its chain if it costs less than the one before. */
@@ -312,7 +323,7 @@ find_hash_clauses(const JoinCall *call)
 			continue;
 		/* the outer value will be on the left */
 		if (!bms_is_subset(rinfo->left_relids, call->outerrel->relids) &&
-			!OidIsValid(get_commutator(((OpExpr *) rinfo->clause)->opno)))
+			!plan_lookup_has_commutator(rinfo))
 			continue;
 		result = lappend(result, rinfo);
 	}
@@ -368,16 +379,21 @@ find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 		side->cost = chain->cost;
 		side->rows = chain->rows;
 	}
-	return (side->path || side->chain) && plan_lookup_fits(call->root, side->rows, rel->reltarget);
+	return side->path || side->chain;
 }
 
-/* Returns the cost of a chain and a lookup of an inner side; -1 if there is no such join. */
+/*
+ * Returns the cost of a chain and a lookup of an inner side; -1 if there is no such join, or if it
+ * costs no less than the best one.
+ */
 static Cost
-extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *inner)
+extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *inner,
+			  const LookupChain *best)
 {
 	double matches;
 
-	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique))
+	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique) ||
+		(best && outer->cost + inner->cost >= best->cost))
 		return -1;
 	matches = call->unique ? outer->rows :
 							 plan_lookup_matches(call->root, outer->rows, call->outerrel,
@@ -439,33 +455,32 @@ is_call_supported(JoinCall *call)
 static void
 find_chains(JoinCall *call)
 {
-	LookupState *state;
+	LookupState *state = find_or_make_state(call->root);
 	LookupRel *outer, *inner, *joined;
 	InnerSide side, safe;
 	Cost serial = -1, partial = -1;
 
-	/* nearly half of all calls have a fact table as the inner relation, and end here */
-	if (!plan_lookup_fits(call->root, call->innerrel->rows, call->innerrel->reltarget))
+	if (state == NULL)
 		return;
-	state = find_or_make_state(call->root);
-	if (state == NULL || (call->hashclauses = find_hash_clauses(call)) == NIL ||
+	/* nearly half of all calls have a fact table as the inner relation, and end here */
+	inner = find_or_make_rel(state, call->innerrel);
+	if (!fits(call->root, call->innerrel, inner) ||
+		(call->hashclauses = find_hash_clauses(call)) == NIL ||
 		(call->jointype != JOIN_INNER && !is_call_supported(call)))
 		return;
 	call->unique = plan_lookup_has_one_match(call->jointype, call->extra->inner_unique, call->on);
 	if (!call->unique && call->innerrel->reloptkind == RELOPT_JOINREL)
-		call->unique = call->proved =
-			is_inner_join_unique(call, find_or_make_rel(state, call->innerrel));
+		call->unique = call->proved = is_inner_join_unique(call, inner);
 	outer = find_or_make_rel(state, call->outerrel);
-	inner = find_or_make_rel(state, call->innerrel);
 	joined = find_or_make_rel(state, call->joinrel);
 	if (call->unique)
 		joined->rows_of = bms_add_members(joined->rows_of, outer->rows_of);
 	find_scans(call->root, call->outerrel, outer);
 	find_scans(call->root, call->innerrel, inner);
 	if (find_inner(call, inner, false, &side))
-		serial = extended_cost(call, outer->serial, &side);
+		serial = extended_cost(call, outer->serial, &side, joined->serial);
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
-		partial = extended_cost(call, outer->partial, &safe);
+		partial = extended_cost(call, outer->partial, &safe, joined->partial);
 	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial))
 		return;
 	/* inner joins are most of the joins, and few of them are better: they are examined last */

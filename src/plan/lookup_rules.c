@@ -6,6 +6,8 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_type_d.h"
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -93,6 +95,50 @@ plan_lookup_compares_sides(const RestrictInfo *rinfo, const RelOptInfo *outerrel
 		  bms_is_subset(rinfo->right_relids, outerrel->relids)));
 }
 
+/*
+ * All of PostgreSQL's own operators by which joins can be hashed are strict and have a commutator.
+ * Only other ones are looked up.
+ */
+static bool
+is_core_operator(Oid operator)
+{
+	return operator<FirstNormalObjectId;
+}
+
+bool
+plan_lookup_has_commutator(const RestrictInfo *rinfo)
+{
+	Oid operator=((OpExpr *) rinfo->clause)->opno;
+
+	return is_core_operator(operator) || OidIsValid(get_commutator(operator));
+}
+
+/* Returns whether both sides of a key are columns, perhaps with another type. */
+static bool
+compares_columns(const RestrictInfo *rinfo)
+{
+	ListCell *lc;
+
+	foreach (lc, ((OpExpr *) rinfo->clause)->args)
+	{
+		const Expr *arg = lfirst(lc);
+
+		while (IsA(arg, RelabelType))
+			arg = ((const RelabelType *) arg)->arg;
+		if (!IsA(arg, Var))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether a clause by which core can hash can be a key of a lookup. */
+static bool
+is_key_supported(const RestrictInfo *rinfo)
+{
+	return (is_core_operator(rinfo->hashjoinoperator) || op_strict(rinfo->hashjoinoperator)) &&
+		(compares_columns(rinfo) || !contain_subplans((Node *) rinfo->clause));
+}
+
 bool
 plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
 							  List *restrictlist, List *hashclauses, bool *on)
@@ -111,7 +157,7 @@ plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, Join
 
 		if (list_member_ptr(hashclauses, rinfo))
 		{
-			if (!op_strict(rinfo->hashjoinoperator) || contain_subplans((Node *) rinfo->clause))
+			if (!is_key_supported(rinfo))
 				return false;
 			continue;
 		}
@@ -134,6 +180,25 @@ plan_lookup_has_one_match(JoinType jointype, bool inner_unique, bool on)
 	return inner_unique || (!on && (jointype == JOIN_SEMI || jointype == JOIN_ANTI));
 }
 
+/* Returns whether values of a type are passed by value.  Common types are not looked up. */
+static bool
+is_by_value(Oid type)
+{
+	switch (type)
+	{
+		case INT4OID:
+		case DATEOID:
+			return true;
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+		case NUMERICOID:
+			return false;
+		default:
+			return get_typbyval(type);
+	}
+}
+
 bool
 plan_lookup_fits(PlannerInfo *root, double rows, const PathTarget *target)
 {
@@ -153,7 +218,7 @@ plan_lookup_fits(PlannerInfo *root, double rows, const PathTarget *target)
 	{
 		double n;
 
-		if (get_typbyval(exprType(lfirst(lc))))
+		if (is_by_value(exprType(lfirst(lc))))
 		{
 			bytes += rows * LOOKUP_VALUE_BYTES;
 			continue;

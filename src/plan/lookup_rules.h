@@ -21,6 +21,8 @@ extern bool plan_lookup_harmless_target(PlannerInfo *root, const List *exprs,
 /* Returns whether a clause compares a value of one side with a value of the other one. */
 extern bool plan_lookup_compares_sides(const RestrictInfo *rinfo, const RelOptInfo *outerrel,
 									   const RelOptInfo *innerrel);
+/* Returns whether core can hash a clause with its sides exchanged. */
+extern bool plan_lookup_has_commutator(const RestrictInfo *rinfo);
 /*
  * Returns whether the feed can execute a join by a lookup with these keys, as far as its type and
  * clauses say.  Sets *on if a condition beyond the keys says which matches count.

@@ -279,6 +279,32 @@ as_arm(Query *query, Node *side)
 		side;
 }
 
+/*
+ * Returns whether a query or a subquery may have a set operation, without looking at expressions:
+ * most queries have none.
+ */
+static bool
+may_have_operations(const Query *query)
+{
+	ListCell *lc;
+
+	check_stack_depth();
+	if (query->setOperations != NULL || query->hasSubLinks)
+		return true;
+	foreach (lc, query->rtable)
+		if (lfirst_node(RangeTblEntry, lc)->subquery != NULL &&
+			may_have_operations(lfirst_node(RangeTblEntry, lc)->subquery))
+			return true;
+	foreach (lc, query->cteList)
+	{
+		Node *cte = lfirst_node(CommonTableExpr, lc)->ctequery;
+
+		if (!IsA(cte, Query) || may_have_operations((const Query *) cte))
+			return true;
+	}
+	return false;
+}
+
 /* Returns whether a query or a subquery has an INTERSECT or EXCEPT. */
 static bool
 comparison_walker(Node *node, void *context)
@@ -410,7 +436,7 @@ plan_union(COMPAT_PLANNER_PARAMS)
 	bool paused;
 
 	/* Citus distributes the UNIONs of its tables itself */
-	if (!is_enabled() || citus_distributes())
+	if (!is_enabled() || citus_distributes() || !may_have_operations(query))
 		return plan_query(COMPAT_PLANNER_ARGS);
 	if (!has_comparisons(query))
 	{

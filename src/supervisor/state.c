@@ -121,8 +121,8 @@ server_ready(char *reason, size_t reason_size)
 	if (shared)
 	{
 		LWLockAcquire(shared->lock, LW_SHARED);
-		state = is_orphaned(&shared->snapshot) && !gpuagg_server ? SERVER_OFF :
-																   shared->snapshot.state;
+		state =
+			is_orphaned(&shared->snapshot) && !gpuagg_server ? SERVER_OFF : shared->snapshot.state;
 		if (state == SERVER_UNAVAILABLE)
 			strlcpy(last, shared->snapshot.reason, sizeof(last));
 		LWLockRelease(shared->lock);
