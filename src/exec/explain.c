@@ -231,6 +231,8 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		ExplainPropertyText("Sort", psprintf("on %s", state->engine->ops->place), es);
 	if (why != NULL && es->verbose)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
+	if (why != NULL && state->plan->no_lookups && es->verbose)
+		ExplainPropertyText("Join Not a Lookup", state->plan->no_lookups, es);
 }
 
 /* Resets the instrumentation of a node and of the nodes below it. */

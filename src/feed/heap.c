@@ -226,7 +226,7 @@ begin_joins(HeapFeed *feed)
 
 	if (instrument)
 		InstrStartNode(instrument);
-	result = heap_joins_begin(feed->joins, &feed->base);
+	result = heap_joins_begin(feed->joins, &feed->base, &feed->no_lookups);
 	if (instrument)
 		InstrStopNode(instrument, 0);
 	if (result == HEAP_JOINS_EXECUTE)

@@ -174,9 +174,10 @@ typedef struct HeapFeed
 	LimitState *limit;   /* above child, or NULL */
 	uint64 left;         /* rows that the LIMIT still lets pass */
 	PlanState *child;
-	HeapJoins *joins;    /* child is a tree of joins above the scan or Append; or NULL */
-	ResultState *result; /* child, if it is a projection of an Append; or NULL */
-	AppendState *append; /* below result, or child; or NULL */
+	HeapJoins *joins;       /* child is a tree of joins above the scan or Append; or NULL */
+	const char *no_lookups; /* why the executor runs the joins although they were to be lookups */
+	ResultState *result;    /* child, if it is a projection of an Append; or NULL */
+	AppendState *append;    /* below result, or child; or NULL */
 
 	HeapPhase phase;
 	HeapSubplan *subplans; /* [subplan of append]; [0] without Append */

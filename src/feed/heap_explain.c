@@ -148,6 +148,8 @@ heap_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 	/* in guarded plans counts are not shown */
 	describe(feed->child, !feed->executes_child, feed->base.guarded ? NULL : feed->joins, stats,
 			 es);
+	if (es->verbose && feed->no_lookups && !feed->base.guarded)
+		ExplainPropertyText("Join Not a Lookup", feed->no_lookups, es);
 	if (es->verbose)
 		explain_row_by_row(feed, es);
 }

@@ -539,7 +539,7 @@ heap_joins_leave(PlanState *child)
 }
 
 HeapJoinsResult
-heap_joins_begin(HeapJoins *joins, const Feed *feed)
+heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why)
 {
 	for (int j = joins->n - 1; j >= 0; j--)
 		if (joins->joins[j].node->js.ps.chgParam != NULL)
@@ -555,6 +555,7 @@ heap_joins_begin(HeapJoins *joins, const Feed *feed)
 		}
 		if ((!join->built || join->hash->ps.chgParam != NULL) && !build_lookup(join))
 		{
+			*why = "an inner side is too large for a lookup, or its keys cannot be compared";
 			give_up(joins);
 			return HEAP_JOINS_EXECUTE;
 		}
@@ -564,6 +565,7 @@ heap_joins_begin(HeapJoins *joins, const Feed *feed)
 	}
 	if (!heap_joins_can_be_cut(joins))
 	{
+		*why = "rows find several partners above a join whose condition says which partners count";
 		give_up(joins);
 		return HEAP_JOINS_EXECUTE;
 	}

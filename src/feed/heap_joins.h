@@ -73,9 +73,9 @@ typedef enum HeapJoinsResult
 
 /*
  * Rescans what must be rescanned, and builds the lookups unless they are still valid.  feed: the
- * feed of the joins
+ * feed of the joins.  Sets *why, a phrase for EXPLAIN, if the executor must run the joins
  */
-extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, const Feed *feed);
+extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why);
 
 /* Prints a line for each lookup.  joins: NULL if the feed is not open. */
 extern void heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es);

@@ -58,7 +58,8 @@ enum
 	PATH_LIMIT,
 	PATH_LIMIT_EXPRS,
 	PATH_OUTER_PARAMS,
-	PATH_AGG_LINEAR
+	PATH_AGG_LINEAR,
+	PATH_NO_LOOKUPS
 };
 
 /* Indexes of the lists in a plan's custom_private. */
@@ -78,7 +79,8 @@ enum
 	PLAN_GROUPINGS,
 	PLAN_LIMIT,
 	PLAN_OUTER_PARAMS,
-	PLAN_AGG_LINEAR
+	PLAN_AGG_LINEAR,
+	PLAN_NO_LOOKUPS
 };
 
 /*
@@ -190,7 +192,8 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, plan_outer_params(query->root));
 	foreach (lc, query->agg_linear)
 		linear = lappend(linear, lfirst(lc) ? list_copy_tail(lfirst(lc), 1) : NIL);
-	return lappend(result, linear);
+	result = lappend(result, linear);
+	return lappend(result, query->no_lookups);
 }
 
 /*
@@ -431,6 +434,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_LIMIT));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_OUTER_PARAMS));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_LINEAR));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_NO_LOOKUPS));
 	return &cscan->scan.plan;
 }
 
@@ -546,5 +550,7 @@ plan_decode(const CustomScan *cscan)
 		plan->agg_linear[a] = decode_linear(list_nth(list_nth(private, PLAN_AGG_LINEAR), a));
 	}
 	decode_sets(plan, private);
+	if (list_nth(private, PLAN_NO_LOOKUPS) != NIL)
+		plan->no_lookups = strVal(linitial(list_nth(private, PLAN_NO_LOOKUPS)));
 	return plan;
 }

@@ -45,6 +45,7 @@ typedef struct GroupQuery
 	bool partial;         /* partial aggregates below a join: results are transition values */
 	bool parallel_unsafe; /* some expression cannot be evaluated in a worker */
 	List *flags;          /* volatile, guarded: set with the first path */
+	List *no_lookups;     /* why joins of the input are not lookups, as a String; NIL: no joins */
 	List *having;
 	double groups;  /* estimated number of groups */
 	List *pathkeys; /* order of sorted input in which equal keys are adjacent; NIL: none */
@@ -211,6 +212,11 @@ extern void lookup_joins_install_hook(void);
  * a parallel plan share the rows of its fact table
  */
 extern Path *lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial);
+/*
+ * Returns why this join relation has no path of lookups, or why another one was chosen; NULL if the
+ * relation is no join or lookups were not looked for.
+ */
+extern const char *lookup_joins_unsupported_reason(PlannerInfo *root, const RelOptInfo *rel);
 /* Called when all paths of the query have been made. */
 extern void lookup_joins_forget(PlannerInfo *root);
 

@@ -106,8 +106,9 @@ tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
 	inner = hash->jpath.innerjoinpath;
 	if (path->parallel_aware || path->param_info != NULL || inner->param_info != NULL ||
 		!plan_lookup_fits(root, inner->rows, inner->pathtarget) ||
-		!plan_lookup_clauses_supported(root, path->parent, hash->jpath.jointype,
-									   hash->jpath.joinrestrictinfo, hash->path_hashclauses, &on) ||
+		plan_lookup_unsupported_reason(root, path->parent, hash->jpath.jointype,
+									   hash->jpath.joinrestrictinfo, hash->path_hashclauses,
+									   &on) != NULL ||
 		!(top ||
 		  plan_lookup_harmless_target(root, path->pathtarget->exprs, outer->pathtarget,
 									  inner->pathtarget)) ||

@@ -20,6 +20,9 @@
  * Nothing is collected for queries without an aggregation that a custom scan could execute, and
  * nothing while GEQO runs.  GEQO makes join relations for each tour in a memory context that it
  * resets, and the hook cannot tell the last tour, whose relations stay, from the others.
+ *
+ * If a join relation has no chain, EXPLAIN (VERBOSE) shows why.  Each call of the hook for it may
+ * have another reason; the one that came closest to a chain is kept.
  */
 #include "postgres.h"
 
@@ -69,6 +72,16 @@ typedef struct LookupChain
 	SpecialJoinInfo sjinfo; /* extra.sjinfo may be on the planner's stack */
 } LookupChain;
 
+/* How close a call of the hook came to a chain, when it had to give up. */
+typedef enum Progress
+{
+	NO_CALL,
+	INNER_TOO_LARGE,
+	NO_KEY,
+	UNSUPPORTED,
+	NO_OUTER_CHAIN
+} Progress;
+
 /* What is known about a base or join relation. */
 typedef struct LookupRel
 {
@@ -82,6 +95,8 @@ typedef struct LookupRel
 	bool scanned;  /* scans of a base relation have been looked for */
 	LookupChain *serial;
 	LookupChain *partial;
+	Progress progress; /* without a chain: of the call that has come closest to one, */
+	const char *why;   /* and why it had to give up */
 } LookupRel;
 
 /* The inner side of a join: a path of core's, or else a chain. */
@@ -123,6 +138,7 @@ typedef struct LookupState
 {
 	struct LookupState *next;
 	PlannerInfo *root;
+	bool geqo;            /* GEQO orders the joins */
 	bool wanted;          /* the query has an aggregation that a custom scan could execute */
 	rel_table_hash *rels; /* NULL: not wanted */
 	MemoryContextCallback callback;
@@ -382,6 +398,20 @@ find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 	return side->path || side->chain;
 }
 
+/* Returns why a chain cannot be the outer side of a lookup; NULL if it can. */
+static const char *
+chain_unsupported_reason(const JoinCall *call, const LookupChain *outer)
+{
+	if (outer == NULL)
+		return "the outer side of the join is not a table that the heap feed can scan";
+	if (!outer->harmless)
+		return "an expression below the join may raise an error or calls a user's function";
+	if (outer->settles && !call->unique)
+		return "rows may find several partners above a join whose condition says which partners "
+			   "count";
+	return NULL;
+}
+
 /*
  * Returns the cost of a chain and a lookup of an inner side; -1 if there is no such join, or if it
  * costs no less than the best one.
@@ -392,7 +422,7 @@ extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *i
 {
 	double matches;
 
-	if (outer == NULL || !outer->harmless || (outer->settles && !call->unique) ||
+	if (chain_unsupported_reason(call, outer) != NULL ||
 		(best && outer->cost + inner->cost >= best->cost))
 		return -1;
 	matches = call->unique ? outer->rows :
@@ -443,12 +473,22 @@ is_better(Cost cost, const LookupChain *best)
 	return cost >= 0 && (best == NULL || cost < best->cost);
 }
 
-/* Calls plan_lookup_clauses_supported(), which sets call->on: never for an inner join. */
-static bool
-is_call_supported(JoinCall *call)
+/* Calls plan_lookup_unsupported_reason(), which sets call->on: never for an inner join. */
+static const char *
+call_unsupported_reason(JoinCall *call)
 {
-	return plan_lookup_clauses_supported(call->root, call->joinrel, call->jointype,
-										 call->extra->restrictlist, call->hashclauses, &call->on);
+	return plan_lookup_unsupported_reason(call->root, call->joinrel, call->jointype,
+										  call->extra->restrictlist, call->hashclauses, &call->on);
+}
+
+/* Notes why a call had to give up, unless another one came as close to a chain. */
+static void
+give_up(LookupRel *joined, Progress progress, const char *why)
+{
+	if (joined->progress >= progress)
+		return;
+	joined->progress = progress;
+	joined->why = why;
 }
 
 /* Looks for chains of a join relation. */
@@ -459,24 +499,40 @@ find_chains(JoinCall *call)
 	LookupRel *outer, *inner, *joined;
 	InnerSide side, safe;
 	Cost serial = -1, partial = -1;
+	const char *why = NULL;
 
 	if (state == NULL)
 		return;
-	/* nearly half of all calls have a fact table as the inner relation, and end here */
 	inner = find_or_make_rel(state, call->innerrel);
-	if (!fits(call->root, call->innerrel, inner) ||
-		(call->hashclauses = find_hash_clauses(call)) == NIL ||
-		(call->jointype != JOIN_INNER && !is_call_supported(call)))
+	joined = find_or_make_rel(state, call->joinrel);
+	/* nearly half of all calls have a fact table as the inner relation, and end here */
+	if (!fits(call->root, call->innerrel, inner))
+	{
+		give_up(joined, INNER_TOO_LARGE, "the inner side of the join is too large");
 		return;
+	}
+	if ((call->hashclauses = find_hash_clauses(call)) == NIL)
+	{
+		give_up(joined, NO_KEY, "no condition of the join compares its sides by hashable values");
+		return;
+	}
+	if (call->jointype != JOIN_INNER && (why = call_unsupported_reason(call)) != NULL)
+	{
+		give_up(joined, UNSUPPORTED, why);
+		return;
+	}
 	call->unique = plan_lookup_has_one_match(call->jointype, call->extra->inner_unique, call->on);
 	if (!call->unique && call->innerrel->reloptkind == RELOPT_JOINREL)
 		call->unique = call->proved = is_inner_join_unique(call, inner);
 	outer = find_or_make_rel(state, call->outerrel);
-	joined = find_or_make_rel(state, call->joinrel);
 	if (call->unique)
 		joined->rows_of = bms_add_members(joined->rows_of, outer->rows_of);
 	find_scans(call->root, call->outerrel, outer);
 	find_scans(call->root, call->innerrel, inner);
+	if (outer->serial == NULL && outer->why)
+		give_up(joined, NO_OUTER_CHAIN, outer->why);
+	else if ((why = chain_unsupported_reason(call, outer->serial)) != NULL)
+		give_up(joined, NO_OUTER_CHAIN, why);
 	if (find_inner(call, inner, false, &side))
 		serial = extended_cost(call, outer->serial, &side, joined->serial);
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
@@ -484,8 +540,11 @@ find_chains(JoinCall *call)
 	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial))
 		return;
 	/* inner joins are most of the joins, and few of them are better: they are examined last */
-	if (call->jointype == JOIN_INNER && !is_call_supported(call))
+	if (call->jointype == JOIN_INNER && (why = call_unsupported_reason(call)) != NULL)
+	{
+		give_up(joined, UNSUPPORTED, why);
 		return;
+	}
 	if (is_better(serial, joined->serial))
 		set_chain(call, &joined->serial, outer->serial, &side, serial);
 	if (is_better(partial, joined->partial))
@@ -500,6 +559,16 @@ is_plain_rel(RelOptInfo *rel)
 		bms_is_empty(rel->lateral_relids);
 }
 
+/* Notes that GEQO orders the joins of a query. */
+static void
+note_geqo(PlannerInfo *root)
+{
+	LookupState *state = find_or_make_state(root);
+
+	if (state)
+		state->geqo = true;
+}
+
 /* The set_join_pathlist_hook. */
 static void
 collect_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
@@ -512,15 +581,20 @@ collect_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOp
 		prev_set_join_pathlist_hook(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (!may_be_wanted(root) ||
 		(jointype != JOIN_INNER && jointype != JOIN_LEFT && jointype != JOIN_SEMI &&
-		 jointype != JOIN_ANTI))
+		 jointype != JOIN_ANTI && jointype != JOIN_FULL))
 		return;
 	/* since release 19: the outer side's own paths return unique rows, but its scans do not */
 	if (jointype == JOIN_INNER && extra->sjinfo->jointype == JOIN_SEMI &&
 		bms_equal(extra->sjinfo->syn_righthand, outerrel->relids))
 		return;
 	/* GEQO does not use join_rel_level */
-	if (root->join_rel_level == NULL || !compat_may_hash_join(extra) || !is_plain_rel(joinrel) ||
-		!is_plain_rel(outerrel) || !is_plain_rel(innerrel))
+	if (root->join_rel_level == NULL)
+	{
+		note_geqo(root);
+		return;
+	}
+	if (!compat_may_hash_join(extra) || !is_plain_rel(joinrel) || !is_plain_rel(outerrel) ||
+		!is_plain_rel(innerrel))
 		return;
 	/* like the table, chains live as long as the PlannerInfo */
 	old = MemoryContextSwitchTo(root->planner_cxt);
@@ -578,6 +652,25 @@ lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial)
 		return NULL;
 	chain = partial ? entry->known->partial : entry->known->serial;
 	return chain ? chain_path(root, chain) : NULL;
+}
+
+const char *
+lookup_joins_unsupported_reason(PlannerInfo *root, const RelOptInfo *rel)
+{
+	LookupState *state = find_state(root);
+	LookupRelEntry *entry;
+
+	if (!may_be_wanted(root) || rel->reloptkind != RELOPT_JOINREL || (state && !state->wanted))
+		return NULL;
+	if (state && state->geqo)
+		return "the genetic query optimizer orders the joins";
+	if (!enable_hashjoin)
+		return "enable_hashjoin is off";
+	entry = state ? rel_table_lookup(state->rels, (RelOptInfo *) rel) : NULL;
+	if (entry && (entry->known->serial || entry->known->partial))
+		return "another way to join is estimated to be cheaper";
+	return entry && entry->known->why ? entry->known->why :
+										"a side of the join refers to the other one, or is empty";
 }
 
 void

@@ -139,18 +139,18 @@ is_key_supported(const RestrictInfo *rinfo)
 		(compares_columns(rinfo) || !contain_subplans((Node *) rinfo->clause));
 }
 
-bool
-plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
-							  List *restrictlist, List *hashclauses, bool *on)
+const char *
+plan_lookup_unsupported_reason(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
+							   List *restrictlist, List *hashclauses, bool *on)
 {
 	ListCell *lc;
 
 	*on = false;
 	if (jointype != JOIN_SEMI && jointype != JOIN_ANTI && jointype != JOIN_INNER &&
 		jointype != JOIN_LEFT)
-		return false;
+		return "the join is a right or full join";
 	if (!are_conditions_supported(restrictlist))
-		return false;
+		return "a condition of the join is volatile, or the same for all rows";
 	foreach (lc, restrictlist)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
@@ -158,7 +158,7 @@ plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, Join
 		if (list_member_ptr(hashclauses, rinfo))
 		{
 			if (!is_key_supported(rinfo))
-				return false;
+				return "a key of the join has a subplan, or its operator is not strict";
 			continue;
 		}
 		/* conditions above an outer join are for its result */
@@ -169,9 +169,9 @@ plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel, Join
 		/* core evaluates it until one match passes */
 		if (jointype != JOIN_LEFT &&
 			!expr_evaluates_unnoticed((Node *) rinfo->clause, root->glob->boundParams))
-			return false;
+			return "a condition of a semi or anti join may raise an error";
 	}
-	return true;
+	return NULL;
 }
 
 bool

@@ -24,12 +24,12 @@ extern bool plan_lookup_compares_sides(const RestrictInfo *rinfo, const RelOptIn
 /* Returns whether core can hash a clause with its sides exchanged. */
 extern bool plan_lookup_has_commutator(const RestrictInfo *rinfo);
 /*
- * Returns whether the feed can execute a join by a lookup with these keys, as far as its type and
- * clauses say.  Sets *on if a condition beyond the keys says which matches count.
+ * Returns why the feed cannot execute a join by a lookup with these keys, as far as its type and
+ * clauses say; NULL if it can.  Sets *on if a condition beyond the keys says which matches count.
  */
-extern bool plan_lookup_clauses_supported(PlannerInfo *root, const RelOptInfo *joinrel,
-										  JoinType jointype, List *restrictlist, List *hashclauses,
-										  bool *on);
+extern const char *plan_lookup_unsupported_reason(PlannerInfo *root, const RelOptInfo *joinrel,
+												  JoinType jointype, List *restrictlist,
+												  List *hashclauses, bool *on);
 /*
  * Returns whether a lookup finds at most one match that counts for an outer row.  on: a condition
  * beyond the keys says which matches count

@@ -625,8 +625,12 @@ plan_add_paths(GroupQuery *query)
 	RelOptInfo *rel = query->grouped_rel;
 	Path *cheapest = query->input_rel->cheapest_total_path;
 	Path *serial = serial_input(query);
+	const char *why;
 	Cost cost;
 
+	why = lookup_joins_unsupported_reason(query->root, query->input_rel);
+	if (why)
+		query->no_lookups = list_make1(makeString(pstrdup(why)));
 	if (!query->partial)
 	{
 		reasons_add_candidate(query->root, rel, cheapest->rows);

@@ -49,11 +49,12 @@ typedef struct GpuAggPlan
 	int nlimit; /* 0: no LIMIT, or a LIMIT that does not choose among groups */
 	int *limit; /* [sort key] three integers: column of custom_scan_tlist, descending?, nulls first?
 				 */
-	bool first_groups; /* the LIMIT takes any groups */
-	bool limit_ties;   /* also return all groups that are equal in the sort keys */
-	int *input_resno;  /* [input] column of the child plan; 0: constant */
-	int *input_scale;  /* [input] usual scale of a numeric, or -1; see AggSpec */
-	int nsets;         /* number of GROUPING SETS; 0: all groups have all keys */
+	bool first_groups;      /* the LIMIT takes any groups */
+	bool limit_ties;        /* also return all groups that are equal in the sort keys */
+	int *input_resno;       /* [input] column of the child plan; 0: constant */
+	int *input_scale;       /* [input] usual scale of a numeric, or -1; see AggSpec */
+	const char *no_lookups; /* why joins of the child are not lookups; NULL: there are none */
+	int nsets;              /* number of GROUPING SETS; 0: all groups have all keys */
 	KeySet *sets;
 	int ngroupings;
 	int **groupings;     /* [GROUPING()] its keys; the first is the highest bit */

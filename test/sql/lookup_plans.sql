@@ -166,6 +166,59 @@ RESET enable_nestloop;
 RESET work_mem;
 RESET hash_mem_multiplier;
 
+-- EXPLAIN (VERBOSE) shows why joins are not lookups
+CREATE FUNCTION pg_temp.why_not(query text, options text = 'VERBOSE, COSTS OFF') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	why text;
+BEGIN
+	FOR line IN EXECUTE format('EXPLAIN (%s) %s', options, query) LOOP
+		IF line ~ '^ *Lookup: ' THEN
+			why := 'lookups';
+		ELSIF line ~ '^ *(Join Not a Lookup|GpuAgg): ' THEN
+			why := ltrim(line);
+		END IF;
+	END LOOP;
+	RETURN why;
+END $$;
+CREATE FUNCTION pg_temp.json_lines(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN QUERY SELECT ltrim(line) FROM string_to_table(plan, E'\n') line;
+END $$;
+SET gpuagg.require = 'require';
+SELECT pg_temp.why_not(q), q FROM unnest(ARRAY[
+	'SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY note',
+	'SELECT note, count(*) FROM lf GROUP BY note',
+	'SELECT note, count(*) FROM lf f FULL JOIN ld_part p ON f.part = p.id GROUP BY note',
+	'SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part < p.id GROUP BY note',
+	'SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id AND f.amount + p.size > random() GROUP BY note',
+	'SELECT note, count(*) FROM lf f WHERE EXISTS (SELECT FROM ld_sale s WHERE s.part = f.part AND 100 / (s.price + f.amount) < 50) GROUP BY note',
+	'SELECT note, count(*) FROM lf f FULL JOIN ld_part p ON f.part = p.id LEFT JOIN ld_cust c ON c.id = f.cust GROUP BY note',
+	'SELECT note, count(*) FROM lf f LEFT JOIN (SELECT id, 10 / (size + 1) AS x FROM ld_part) p ON f.part = p.id LEFT JOIN ld_day d ON d.week = p.x GROUP BY note',
+	'SELECT count(*) FROM generate_series(1, 100000) f JOIN ld_part p ON f = p.id',
+	'SELECT note, count(*) FROM lf f, LATERAL (SELECT id + f.part AS id FROM ld_part OFFSET 0) p WHERE f.part = p.id GROUP BY note']) q;
+-- lookups that cannot be executed: only ANALYZE shows that
+SELECT pg_temp.why_not(q, o || 'VERBOSE, COSTS OFF'), q FROM unnest(ARRAY['', 'ANALYZE, TIMING OFF, SUMMARY OFF, ']) o, unnest(ARRAY[
+	'SELECT note, count(*) FROM lf f WHERE EXISTS (SELECT FROM ld_sale s WHERE s.part = f.part AND s.price < f.amount) AND NOT EXISTS (SELECT FROM ld_sale s WHERE s.cust = f.cust AND s.price > f.amount) GROUP BY note']) q;
+SET work_mem = '64kB';
+SELECT pg_temp.why_not(q, o || 'VERBOSE, COSTS OFF'), q FROM unnest(ARRAY['', 'ANALYZE, TIMING OFF, SUMMARY OFF, ']) o, unnest(ARRAY[
+	'SELECT count(*), min(a.note || b.note) FROM lf a JOIN lf b ON a.id = b.id']) q;
+RESET work_mem;
+SELECT pg_temp.why_not('SELECT count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE c.id = 7');
+-- not without VERBOSE; in JSON
+SELECT pg_temp.why_not('SELECT count(*) FROM ld_part p FULL JOIN ld_sale s ON s.part = p.id', 'COSTS OFF');
+SELECT line FROM pg_temp.json_lines('SELECT count(*) FROM ld_part p FULL JOIN ld_sale s ON s.part = p.id') line WHERE line ~ 'Not a Lookup';
+SET enable_hashjoin = off;
+SELECT pg_temp.why_not('SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY note');
+SET geqo_threshold = 2;
+SELECT pg_temp.why_not('SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY note');
+RESET geqo_threshold;
+RESET enable_hashjoin;
+RESET gpuagg.require;
+
 -- a partitioned fact table
 CREATE TABLE lfp (LIKE lf) PARTITION BY RANGE (id);
 CREATE TABLE lfp_1 PARTITION OF lfp FOR VALUES FROM (MINVALUE) TO (10000);
@@ -189,4 +242,8 @@ ALTER TABLE lf SET (parallel_workers = 2);
 SELECT * FROM pg_temp.tree('SELECT c.nation, count(*), sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id WHERE p.size = 3 GROUP BY c.nation');
 SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
 SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' AND n % 3 < 2 ORDER BY n;
+-- in parallel
+SET work_mem = '64kB';
+SELECT pg_temp.why_not('SELECT count(*), min(a.note || b.note) FROM lf a JOIN lf b ON a.id = b.id');
+RESET work_mem;
 DROP TABLE lf, lfp, ld_cust, ld_nation, ld_part, ld_day, ld_sale, ld_both, ld_wide;
