@@ -559,6 +559,12 @@ cuda_unsupported_reason(const AggSpec *spec, const EngineInput *input)
 #define GROUPED_SLOTS 2
 
 /*
+ * Cost of numbering a value of a key by reference in a parallel plan, in slots: each participant
+ * has a dictionary of its own, and their groups meet on the CPU.
+ */
+#define NUMBERED_SLOTS 4
+
+/*
  * Costs: a session, and each value of a column that is copied. With grouped rows, this process also
  * finds the boundaries.
  */
@@ -569,7 +575,8 @@ cuda_cost(const EngineWork *work)
 
 	return gpuagg_gpu_startup_cost +
 		work->rows * (1 - work->resident) *
-		(work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost) +
+		(work->columns * gpuagg_gpu_column_cost +
+		 (slots + work->numbered * NUMBERED_SLOTS) * gpuagg_slot_cost) +
 		work->scanned * work->columns * gpuagg_gpu_column_cost * CACHED_VALUE_COST;
 }
 

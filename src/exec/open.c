@@ -220,6 +220,8 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
 	};
 
+	for (int k = 0; parallel && spec && k < spec->nkeys; k++)
+		query.work.numbered += spec->cols[spec->keys[k].col].type == COLUMN_DATUM;
 	if (!parallel)
 		engines_add_resident_work(&query.work, state->plan->resident, state->plan->scanned);
 	if (spec && spec->nsets > 0)

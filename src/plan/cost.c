@@ -31,6 +31,7 @@
 #include "plan/group_query.h"
 #include "plan/supported.h"
 #include "settings.h"
+#include "spec.h"
 
 /*
  * Start-up cost of a rescan, relative to the first scan.  A rescan takes 3 to 10 microseconds; core
@@ -363,6 +364,13 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
 	engine.ordered_sets = supported_any_ordered_set(query->aggs);
 	engine.input.parallel = child->parallel_aware || child->parallel_workers > 0;
+	foreach (lc, query->keys)
+	{
+		int16 scale;
+
+		engine.work.numbered += engine.input.parallel &&
+			spec_column_type(exprType(lfirst(lc)), exprTypmod(lfirst(lc)), &scale) == COLUMN_DATUM;
+	}
 	if (sorts)
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
