@@ -460,6 +460,9 @@ expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool outer, bool f
 	if (key->vec == NULL || !column_is_integer(key->vec->type) || key->vec->type == COLUMN_U32)
 		expr_program_reject(p, "the key of a join is not an integer on the GPU");
 	p->joins->keys[j] = expr_program_root(p, key, key->vec ? key->vec->type : COLUMN_DATUM, 0);
+	/* core computes the key of every row, also if no column of the inner row is needed */
+	if (outer && !expr_cannot_fail((Node *) key->expr, p->set->parent->state->es_param_list_info))
+		expr_program_check(p, key);
 	if (!outer)
 		add_condition(p,
 					  expr_program_emit(p, found ? VECTOR_ISNOTNULL : VECTOR_ISNULL, 0,
