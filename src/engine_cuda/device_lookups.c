@@ -78,15 +78,17 @@ allocate_cells(ExprLookup *lookup, uint32 n)
 }
 
 /*
- * Fills a lookup of a key with codes of the query's own dictionary.  null: also for NULL
+ * Fills a lookup of a key with codes of the query's own dictionary.  nulls: see
+ * expr_lookup_evaluate(); null: also for NULL
  */
 static void
-fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, uint32 n, bool null)
+fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls, uint32 n,
+				bool null)
 {
 	Datum *values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
 
 	allocate_cells(lookup, n);
-	expr_lookup_evaluate(r->program, lookup, entries, n, values, lookup->states);
+	expr_lookup_evaluate(r->program, lookup, entries, nulls, n, values, lookup->states);
 	if (r->program->unsupported_reason == NULL &&
 		encode_keys(r, lookup, values, n + (null ? 1 : 0)))
 		expr_lookup_finish(lookup);
@@ -137,9 +139,9 @@ fill_coded(Resident *r, int s)
 		if (lookup->stored != s)
 			continue;
 		if (lookup->type == COLUMN_DATUM)
-			fill_key_lookup(r, lookup, dict->values, dict->known.nentries, true);
+			fill_key_lookup(r, lookup, dict->values, NULL, dict->known.nentries, true);
 		else
-			expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
+			expr_lookup_fill(p, lookup, dict->values, NULL, dict->known.nentries);
 		r->wire.tables[t] = (VectorTable){.n = dict->known.nentries};
 	}
 	cuda_dictionary_release(dict);
@@ -188,17 +190,18 @@ fill_column(Resident *r, ExprLookup *lookup)
 	uint32 n = join->lookup->form == LOOKUP_EMPTY ? 0 :
 		column->byval                             ? join->lookup->nrows :
 													column->ncodes;
+	const bool *nulls = column->byval ? column->nulls : NULL;
 
 	if (lookup->type == COLUMN_DATUM)
-		fill_key_lookup(r, lookup, column->values, n, null);
+		fill_key_lookup(r, lookup, column->values, nulls, n, null);
 	else if (lookup->expr)
-		expr_lookup_fill(r->program, lookup, column->values, n);
+		expr_lookup_fill(r->program, lookup, column->values, nulls, n);
 	else
 	{
 		allocate_cells(lookup, n);
 		lookup->states[n] = VECTOR_NULL;
 		INTERRUPTIBLE_FOR (i, 0, n)
-			if (column->byval && column->nulls && column->nulls[i])
+			if (nulls && nulls[i])
 				lookup->states[i] = VECTOR_NULL;
 			else if (!lookup->presence &&
 					 !expr_register_bits(lookup->type, lookup->scale, column->values[i],

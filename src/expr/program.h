@@ -140,12 +140,13 @@ extern void expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool o
 
 /*
  * Evaluates a lookup for n entries of the column's dictionary and for NULL, in the current memory
- * context.
+ * context.  nulls: the entries that have no value, whose results are NULL; or NULL.
  */
 extern void expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries,
-								 uint32 n, Datum *values, uint8 *states);
+								 const bool *nulls, uint32 n, Datum *values, uint8 *states);
 /* Fills a lookup's table for these entries, unless it is COLUMN_DATUM; may reject the program. */
-extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n);
+extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries,
+							 const bool *nulls, uint32 n);
 /* Sets `nulls` and `interval` of a table that is filled. */
 extern void expr_lookup_finish(ExprLookup *lookup);
 

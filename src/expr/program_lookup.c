@@ -266,8 +266,9 @@ typedef struct Evaluator
 	TupleTableSlot *slot;
 	int attribute;
 	const Datum *entries;
-	uint32 n;     /* entry n is NULL */
-	int16 typlen; /* length of the results' type */
+	const bool *nulls; /* entries without a value; NULL: there are none */
+	uint32 n;          /* entry n is NULL */
+	int16 typlen;      /* length of the results' type */
 	bool typbyval;
 	MemoryContext cxt; /* for by-reference results */
 	uint32 at;         /* entry to be evaluated next */
@@ -287,6 +288,12 @@ evaluate_next(Evaluator *e)
 	MemoryContext old;
 
 	CHECK_FOR_INTERRUPTS();
+	if (e->nulls && e->at < e->n && e->nulls[e->at])
+	{
+		e->values[e->at] = (Datum) 0;
+		e->states[e->at++] = VECTOR_NULL;
+		return;
+	}
 	ResetExprContext(e->econtext);
 	e->slot->tts_isnull[e->attribute] = e->at == e->n;
 	e->slot->tts_values[e->attribute] = e->at == e->n ? (Datum) 0 : e->entries[e->at];
@@ -327,13 +334,16 @@ evaluate_guarded(Evaluator *e)
 
 		MemoryContextSwitchTo(cxt);
 		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(cxt);
+		CurrentResourceOwner = owner;
+		/* whoever catches this one expects his own subtransaction to be the current one */
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
 			error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
 			error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN)
-			PG_RE_THROW();
-		FlushErrorState();
+			ReThrowError(error);
 		FreeErrorData(error);
-		RollbackAndReleaseCurrentSubTransaction();
 		failed = true;
 	}
 	PG_END_TRY();
@@ -361,11 +371,12 @@ silence_client(void)
 }
 
 void
-expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n,
-					 Datum *values, uint8 *states)
+expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries,
+					 const bool *nulls, uint32 n, Datum *values, uint8 *states)
 {
 	EState *estate = p->set->parent->state;
 	Evaluator e = {.entries = entries,
+				   .nulls = nulls,
 				   .n = n,
 				   .cxt = CurrentMemoryContext,
 				   .values = values,
@@ -438,14 +449,15 @@ expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits)
 }
 
 void
-expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n)
+expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, const bool *nulls,
+				 uint32 n)
 {
 	Datum *values = palloc((n + 1) * sizeof(Datum));
 
 	lookup->n = n;
 	lookup->values = palloc0((n + 1) * sizeof(int64));
 	lookup->states = palloc0(n + 1);
-	expr_lookup_evaluate(p, lookup, entries, n, values, lookup->states);
+	expr_lookup_evaluate(p, lookup, entries, nulls, n, values, lookup->states);
 	for (uint32 i = 0; i <= n && p->unsupported_reason == NULL; i++)
 		if (lookup->states[i] == VECTOR_VALUE &&
 			!expr_register_bits(lookup->type, lookup->scale, values[i], &lookup->values[i]))

@@ -38,6 +38,10 @@ INSERT INTO region SELECT i, 'r' || i % 3 FROM generate_series(0, 6) i;
 CREATE TABLE nodim (k int PRIMARY KEY, name text);
 CREATE TABLE dup (k int, name text);
 INSERT INTO dup SELECT i % 500, 'd' || i % 7 FROM generate_series(1, 1000) i;
+CREATE TABLE gaps (k int PRIMARY KEY, w int);
+INSERT INTO gaps SELECT i, nullif(i % 4, 0) FROM generate_series(0, 999) i;
+CREATE TABLE wide (k int PRIMARY KEY, c int);
+INSERT INTO wide SELECT i * 600, i % 3 FROM generate_series(-20000, 20000) i;
 CREATE TABLE far (k int PRIMARY KEY, c int);
 INSERT INTO far VALUES (-2000000000, 1), (5, 2), (2000000000, 3);
 VACUUM FREEZE ANALYZE;
@@ -104,6 +108,34 @@ like(our_answer('SELECT sum(v / weight) FROM f JOIN dim USING (k)'), qr/division
 is_resident('SELECT sum(v / weight) FROM f JOIN dim USING (k) WHERE weight > 0');
 is_resident('SELECT sum(1000 / weight) FROM f JOIN dim USING (k) WHERE weight <> 0');
 is_resident('SELECT sum(100 / dim.k) FROM f JOIN dim USING (k) WHERE f.k > 0');
+
+# the key of an outer join is computed for every row, whether or not the inner row is needed
+like(our_answer('SELECT sum(CASE WHEN v > 5000 THEN weight END) FROM f LEFT JOIN dim ON dim.k = 10 / f.v'), qr/division by zero/,
+	'a key that cannot be computed is an error');
+is_resident('SELECT sum(CASE WHEN v > 500 THEN weight END) FROM f LEFT JOIN dim ON dim.k = 100000 / f.v WHERE v > 0');
+# an expression is not computed from NULLs as if they were values
+is_resident('SELECT 100 / gaps.w, count(*) FROM f LEFT JOIN gaps USING (k) GROUP BY 1 ORDER BY 1');
+
+# ---- limits ----
+is_resident('SELECT count(*) FROM f WHERE k IN (SELECT k FROM wide)');
+is_resident('SELECT c, count(*) FROM f JOIN wide USING (k) GROUP BY 1 ORDER BY 1', 'the tables of joins and texts are too large for a message');
+{
+	# one who catches the cancellation of a query is in his own subtransaction
+	my ($out, $err);
+	$node->psql('postgres', <<'SQL', stdout => \$out, stderr => \$err);
+SET statement_timeout = '300ms';
+DO $$ BEGIN
+	BEGIN
+		PERFORM sum(length(repeat(name, weight * 1000000 + 21000000))) FROM f JOIN dim USING (k);
+	EXCEPTION WHEN query_canceled THEN
+		RAISE NOTICE 'canceled';
+	END;
+END $$;
+SELECT 'transaction has ended: ' || (now() = statement_timestamp());
+SQL
+	like($err, qr/NOTICE:  canceled/, 'expressions over inner rows are canceled');
+	like($out, qr/transaction has ended: true/, '... and leave no subtransaction');
+}
 
 # ---- rescans, parameters, cursors ----
 is_core_answer('SELECT r, (SELECT sum(v) FROM f JOIN dim USING (k) WHERE weight = r) FROM generate_series(1, 5) r');
