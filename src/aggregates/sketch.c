@@ -614,8 +614,13 @@ sketch_bins(const Sketch *sketch, int n, int64 *counts)
 		if (count == 0)
 			continue;
 		x = Max(Min(x, max), min);
-		/* halves: the difference of the bounds may overflow */
-		share = min == max ? 0 : (x / 2 - min / 2) / (max / 2 - min / 2);
+		/* the difference of great bounds overflows, and the halves of the least ones are 0 */
+		if (min == max)
+			share = 0;
+		else if (isfinite(max - min))
+			share = (x - min) / (max - min);
+		else
+			share = (x / 2 - min / 2) / (max / 2 - min / 2);
 		counts[Min((int) (share * n), n - 1)] += count;
 	}
 	return true;
