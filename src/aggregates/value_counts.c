@@ -246,9 +246,13 @@ merge_values(ValueCounts *to, const ValueCounts *from)
 		/* the floor has been added to values that were there */
 		int64 floor = found ? -from->floor : before;
 
-		add_rows(&table->entries[number].count, entry->count + floor);
+		add_rows(&table->entries[number].count, floor);
+		add_rows(&table->entries[number].count, entry->count);
 		if (table->errors)
-			add_rows(&table->errors[number], from->table->errors[i] + floor);
+		{
+			add_rows(&table->errors[number], floor);
+			add_rows(&table->errors[number], from->table->errors[i]);
+		}
 	}
 	if (to->form == FORM_TOP_K)
 		free_places(to);
@@ -383,7 +387,8 @@ get_entry(StringInfo buf, ValueCounts *state, PortableNulls nulls)
 
 	if (isnull)
 		portable_invalid("value");
-	if (error >= count || error > state->floor || count < state->floor)
+	/* errors of values that this server does not distinguish add up, and may exceed the floor */
+	if (error >= count || count < state->floor)
 		portable_invalid("count");
 	number = value_table_enter(table, value, &found);
 	add_rows(&table->entries[number].count, count);
