@@ -9,8 +9,11 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -19,14 +22,19 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
 #include "common/compat.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_describe);
+
+#define LAST_SECOND 9224318015999.0 /* of the timestamps, since 1970 */
 
 /* The columns of the result. */
 typedef enum DescribeColumn
@@ -82,7 +90,8 @@ typedef struct ColumnInfo
 {
 	char *name;
 	char *type; /* with its modifier */
-	int place;  /* of its record in the query's result; 0: the caller may not read it */
+	Measure measure;
+	int place; /* of its record in the query's result; 0: the caller may not read it */
 } ColumnInfo;
 
 /* Returns what can be computed with the type's values. */
@@ -129,55 +138,58 @@ extreme_of(const char *home, const char *column, Oid type, bool greatest)
 	return psprintf("(%s.gpu_%s_n(%s, 1))[1]", home, name, column);
 }
 
-/* Appends a member of the summary of the column as text, or as a time that it stands for. */
-static void
-append_statistic(StringInfo query, const char *summary, const char *member, Measure measure)
+/*
+ * Returns the column's values as float8: seconds since 1970 for times. Numerics beyond the range of
+ * float8 become infinite or 0.
+ */
+static char *
+number_of(const char *column, Oid type)
 {
-	const char *value = psprintf("(%s).%s", summary, member);
-	const char *time = psprintf("pg_catalog.to_timestamp(%s)", value);
+	if (measure_of(type) == MEASURE_DATE || getBaseType(type) == NUMERICOID)
+	{
+		/* date_part() does not know the dates that are no timestamps */
+		const char *x = measure_of(type) == MEASURE_DATE ?
+			psprintf("pg_catalog.extract('epoch', %s)", column) :
+			column;
 
-	if (measure == MEASURE_NUMBER)
-		appendStringInfo(query, ", %s::pg_catalog.text", value);
-	else if (strcmp(member, "deviation") == 0)
-		/* of a single value, infinite or NaN there is none */
-		appendStringInfo(query,
-						 ", CASE WHEN %s OPERATOR(pg_catalog.<) 1e12 THEN"
-						 " pg_catalog.make_interval(secs => %s)::pg_catalog.text END",
-						 value, value);
-	else if (measure == MEASURE_TIMESTAMPTZ)
-		appendStringInfo(
-			query, ", CASE WHEN %s OPERATOR(pg_catalog.<>) 'NaN' THEN %s::pg_catalog.text END",
-			value, time);
-	else
-		appendStringInfo(query,
-						 ", CASE WHEN %s OPERATOR(pg_catalog.<>) 'NaN' THEN"
-						 " pg_catalog.timezone('UTC', %s)::pg_catalog.%s::pg_catalog.text END",
-						 value, time,
-						 measure == MEASURE_DATE && strcmp(member, "mean") != 0 ? "date" :
-																				  "timestamp");
+		return psprintf("CASE WHEN %s OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN'::pg_catalog.float8"
+						" WHEN %s OPERATOR(pg_catalog.>) 1.797e308 THEN 'Infinity'"
+						" WHEN %s OPERATOR(pg_catalog.<) -1.797e308 THEN '-Infinity'"
+						" WHEN pg_catalog.abs(%s) OPERATOR(pg_catalog.<) 1e-307 THEN 0"
+						" ELSE %s::pg_catalog.float8 END",
+						x, x, x, x, x);
+	}
+	if (measure_of(type) == MEASURE_NUMBER)
+		return psprintf("%s::pg_catalog.float8", column);
+	return psprintf("pg_catalog.date_part('epoch', %s)", column);
 }
 
 /* Appends the members from MEMBER_MEAN to MEMBER_HISTOGRAM. */
 static void
 append_summary(StringInfo query, const char *home, const char *column, Oid type)
 {
-	Measure measure = measure_of(type);
-	const char *number = measure == MEASURE_NUMBER ?
-		psprintf("%s::pg_catalog.float8", column) :
-		psprintf("pg_catalog.date_part('epoch', %s)", column);
-	const char *summary = psprintf("%s.gpu_summary(%s)", home, number);
+	const char *summary;
 
-	if (measure == MEASURE_NONE)
+	if (measure_of(type) == MEASURE_NONE)
 	{
 		appendStringInfoString(query, ", NULL, NULL, NULL, NULL, NULL, NULL");
 		return;
 	}
-	append_statistic(query, summary, "mean", measure);
-	append_statistic(query, summary, "deviation", measure);
-	append_statistic(query, summary, "q1", measure);
-	append_statistic(query, summary, "median", measure);
-	append_statistic(query, summary, "q3", measure);
-	appendStringInfo(query, ", (%s).histogram", summary);
+	summary = psprintf("%s.gpu_summary(%s)", home, number_of(column, type));
+	appendStringInfo(
+		query, ", (%s).mean, (%s).deviation, (%s).q1, (%s).median, (%s).q3, (%s).histogram",
+		summary, summary, summary, summary, summary, summary);
+}
+
+/*
+ * Returns the values that are counted to find the most frequent one. Types that users define are
+ * counted as text: to_jsonb() would call casts of their owners, who may be anybody.
+ */
+static const char *
+counted_value(const char *column, Oid type)
+{
+	return getBaseType(type) < FirstNormalObjectId ? column :
+													 psprintf("pg_catalog.format('%%s', %s)", column);
 }
 
 /* Appends the record of a column: its members as they are listed. */
@@ -197,7 +209,7 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 	else
 		appendStringInfoString(query, ", NULL");
 	if (min)
-		appendStringInfo(query, ", (%s)::pg_catalog.text, (%s)::pg_catalog.text", min, max);
+		appendStringInfo(query, ", %s, %s", min, max);
 	else
 		appendStringInfoString(query, ", NULL, NULL");
 	append_summary(query, home, column, type);
@@ -205,7 +217,7 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 	{
 		const char *top = psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s IS DISTINCT FROM NULL))"
 								   " OPERATOR(pg_catalog.->) 0)",
-								   home, column, column);
+								   home, counted_value(column, type), column);
 
 		appendStringInfo(
 			query,
@@ -263,6 +275,7 @@ read_columns(Relation rel, const char *home, StringInfo query, int *n)
 			continue;
 		column->name = pstrdup(NameStr(attribute->attname));
 		column->type = format_type_with_typemod(attribute->atttypid, attribute->atttypmod);
+		column->measure = measure_of(attribute->atttypid);
 		column->place = 0;
 		if (all ||
 			pg_attribute_aclcheck(RelationGetRelid(rel), i + 1, GetUserId(), ACL_SELECT) ==
@@ -276,7 +289,23 @@ read_columns(Relation rel, const char *home, StringInfo query, int *n)
 	return columns;
 }
 
-/* Sets the members of a column's record, which is in this place of the query's result. */
+/* Replaces a member by its text, as the output function of its type writes it. */
+static void
+make_text(TupleDesc desc, Datum *members, const bool *nulls, Member member)
+{
+	Oid output;
+	bool varlena;
+
+	if (nulls[member])
+		return;
+	getTypeOutputInfo(TupleDescAttr(desc, member)->atttypid, &output, &varlena);
+	members[member] = CStringGetTextDatum(OidOutputFunctionCall(output, members[member]));
+}
+
+/*
+ * Sets the members of a column's record, which is in this place of the query's result. Extremes are
+ * text.
+ */
 static void
 read_record(int place, Datum *members, bool *nulls)
 {
@@ -294,6 +323,8 @@ read_record(int place, Datum *members, bool *nulls)
 	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
 	tuple.t_data = header;
 	heap_deform_tuple(&tuple, desc, members, nulls);
+	make_text(desc, members, nulls, MEMBER_MIN);
+	make_text(desc, members, nulls, MEMBER_MAX);
 	ReleaseTupleDesc(desc);
 }
 
@@ -304,6 +335,92 @@ copy_member(Datum *row, bool *isnull, DescribeColumn to, const Datum *members, c
 {
 	row[to] = members[from];
 	isnull[to] = nulls[from];
+}
+
+/* Returns the text of a number of days since 1970, infinite ones included. */
+static char *
+date_text(double days)
+{
+	double date = floor(days) - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE);
+	DateADT result;
+
+	if (isinf(days))
+	{
+		if (days < 0)
+			DATE_NOBEGIN(result);
+		else
+			DATE_NOEND(result);
+	}
+	else
+		result = (DateADT) Min(Max(date, DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE),
+							   DATE_END_JULIAN - 1 - POSTGRES_EPOCH_JDATE);
+	return DatumGetCString(DirectFunctionCall1(date_out, DateADTGetDatum(result)));
+}
+
+/* Returns the text of a number of seconds since 1970, infinite ones included. */
+static char *
+timestamp_text(double seconds, bool with_zone)
+{
+	double shift = (double) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
+	double time = rint((seconds - shift) * USECS_PER_SEC);
+	Timestamp result;
+
+	if (isinf(seconds))
+	{
+		if (seconds < 0)
+			TIMESTAMP_NOBEGIN(result);
+		else
+			TIMESTAMP_NOEND(result);
+	}
+	else if (time >= (double) END_TIMESTAMP)
+		result = END_TIMESTAMP - 1; /* float8 rounds the last timestamps up */
+	else
+		result = (Timestamp) Max(time, (double) MIN_TIMESTAMP);
+	return DatumGetCString(DirectFunctionCall1(with_zone ? timestamptz_out : timestamp_out,
+											   TimestampGetDatum(result)));
+}
+
+/* Returns the text of an interval of so many seconds, or NULL if it is too long, or NaN. */
+static char *
+interval_text(double seconds)
+{
+	Interval interval = {0};
+
+	if (!(seconds < 1e12))
+		return NULL;
+	interval.time = (TimeOffset) rint(seconds * USECS_PER_SEC);
+	return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(&interval)));
+}
+
+/* Returns the text of a member of the column's summary, or NULL if it stands for no value. */
+static char *
+statistic_text(Measure measure, double value, Member member)
+{
+	if (measure == MEASURE_NUMBER)
+		return DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
+	if (isnan(value))
+		return NULL;
+	if (member == MEMBER_DEVIATION)
+		return interval_text(value);
+	if (measure == MEASURE_DATE && member != MEMBER_MEAN)
+		return date_text(value / SECS_PER_DAY);
+	/* the mean of dates may be after the last timestamp */
+	if (measure == MEASURE_DATE && isfinite(value) && value > LAST_SECOND)
+		return date_text(value / SECS_PER_DAY);
+	return timestamp_text(value, measure == MEASURE_TIMESTAMPTZ);
+}
+
+/* Sets one value of a row of the result to the text of a member of the column's summary. */
+static void
+put_statistic(Datum *row, bool *isnull, DescribeColumn to, Measure measure, const Datum *members,
+			  const bool *nulls, Member from)
+{
+	char *text =
+		nulls[from] ? NULL : statistic_text(measure, DatumGetFloat8(members[from]), from);
+
+	isnull[to] = text == NULL;
+	if (text)
+		row[to] = CStringGetTextDatum(text);
 }
 
 /* Adds the row of a column to the result. rows: number of rows of the table. */
@@ -328,11 +445,11 @@ put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
 		copy_member(row, isnull, DESCRIBE_DISTINCT_VALUES, members, nulls, MEMBER_DISTINCT);
 		copy_member(row, isnull, DESCRIBE_MIN, members, nulls, MEMBER_MIN);
 		copy_member(row, isnull, DESCRIBE_MAX, members, nulls, MEMBER_MAX);
-		copy_member(row, isnull, DESCRIBE_MEAN, members, nulls, MEMBER_MEAN);
-		copy_member(row, isnull, DESCRIBE_DEVIATION, members, nulls, MEMBER_DEVIATION);
-		copy_member(row, isnull, DESCRIBE_Q1, members, nulls, MEMBER_Q1);
-		copy_member(row, isnull, DESCRIBE_MEDIAN, members, nulls, MEMBER_MEDIAN);
-		copy_member(row, isnull, DESCRIBE_Q3, members, nulls, MEMBER_Q3);
+		put_statistic(row, isnull, DESCRIBE_MEAN, column->measure, members, nulls, MEMBER_MEAN);
+		put_statistic(row, isnull, DESCRIBE_DEVIATION, column->measure, members, nulls, MEMBER_DEVIATION);
+		put_statistic(row, isnull, DESCRIBE_Q1, column->measure, members, nulls, MEMBER_Q1);
+		put_statistic(row, isnull, DESCRIBE_MEDIAN, column->measure, members, nulls, MEMBER_MEDIAN);
+		put_statistic(row, isnull, DESCRIBE_Q3, column->measure, members, nulls, MEMBER_Q3);
 		copy_member(row, isnull, DESCRIBE_HISTOGRAM, members, nulls, MEMBER_HISTOGRAM);
 		/* a value that is not known to occur twice is not frequent */
 		if (!nulls[MEMBER_FREQUENCY] && DatumGetInt64(members[MEMBER_FREQUENCY]) > 1)

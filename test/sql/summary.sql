@@ -61,7 +61,7 @@ RESET min_parallel_table_scan_size;
 -- histograms: bars between the least and the greatest finite value
 SELECT (gpu_summary(x)).histogram FROM summed;
 SELECT what, (gpu_summary(x)).histogram || '|' AS histogram FROM (VALUES ('rising', ARRAY[1, 2, 2, 3, 3, 3, 4, 4, 4, 4]::float8[]), ('equal', '{5,5,5}'), ('two', '{-1,1}'),
-	('infinities do not count', '{-inf,0,1,2,nan,inf}'), ('the largest', '{-1.7e308,0,1.7e308}'), ('none finite', '{nan,inf}')) v (what, xs), unnest(xs) x GROUP BY what ORDER BY what;
+	('infinities do not count', '{-inf,0,1,2,nan,inf}'), ('the largest', '{-1.7e308,0,1.7e308}'), ('the least', '{0,5e-324,5e-324}'), ('none finite', '{nan,inf}')) v (what, xs), unnest(xs) x GROUP BY what ORDER BY what;
 -- no rows, one row, values that are not finite or whose powers overflow
 RESET gpuagg.require;
 \x
@@ -113,6 +113,13 @@ CREATE FUNCTION described(regclass) RETURNS TABLE (line text) LANGUAGE sql AS
 SELECT * FROM described('"Odd ""schema"."a ""table"');
 SELECT name, left(mean, 12) AS mean, left(deviation, 6) AS deviation, q1, median, q3, histogram FROM gpuagg_describe('"Odd ""schema"."a ""table"') WHERE median IS NOT NULL;
 SELECT name, most_frequent, frequency FROM gpuagg_describe('"Odd ""schema"."a ""table"') WHERE frequency > 0;
+-- values as psql shows them; times that are sentinels or no timestamps, numerics beyond float8
+CREATE TABLE extreme (b bool, c char(5), ip inet, d date, t timestamp, tz timestamptz, n numeric);
+INSERT INTO extreme VALUES (true, 'a', '1.2.3.4', '5874897-12-31', '294276-12-31 23:59:59.999999', '294276-12-31 23:59:59.999999+00', 1e400),
+	(true, 'a', '1.2.3.4', '4714-11-24 BC', '4714-11-24 00:00:00 BC', '4714-11-24 00:00:00+00 BC', 1e-400);
+SELECT name, left(min, 30) AS min, left(max, 31) AS max, mean, deviation, left(q1, 25) AS q1, median, q3 FROM gpuagg_describe('extreme');
+INSERT INTO extreme (d, t, tz, n) VALUES ('infinity', '-infinity', 'infinity', -1e400);
+SELECT name, mean, deviation, q1, median, q3 FROM gpuagg_describe('extreme') WHERE median IS NOT NULL;
 -- empty tables, views, partitions, children, materialized views, catalogs, tables without columns
 CREATE TABLE nothing (a int, b text);
 SELECT * FROM described('nothing');
@@ -176,6 +183,17 @@ SELECT * FROM gpuagg_describe(:closed);
 RESET ROLE;
 DROP TABLE secrets, closed_schema.t;
 DROP ROLE regress_gpuagg_reader;
+-- casts of types that users define are not called
+CREATE TYPE cast_enum AS ENUM ('a', 'b');
+CREATE TYPE cast_row AS (e cast_enum, n int);
+CREATE FUNCTION cast_enum_text(cast_enum) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'cast to text is called'; END $$;
+CREATE FUNCTION cast_enum_json(cast_enum) RETURNS json LANGUAGE plpgsql AS $$ BEGIN RAISE 'cast to json is called'; END $$;
+CREATE FUNCTION cast_row_text(cast_row) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'cast to text is called'; END $$;
+CREATE CAST (cast_enum AS text) WITH FUNCTION cast_enum_text(cast_enum);
+CREATE CAST (cast_enum AS json) WITH FUNCTION cast_enum_json(cast_enum);
+CREATE CAST (cast_row AS text) WITH FUNCTION cast_row_text(cast_row);
+CREATE TABLE with_casts AS SELECT 'b'::cast_enum AS e, '{a,b}'::cast_enum[] AS es, '(b,1)'::cast_row AS r FROM generate_series(1, 3);
+SELECT name, count, min, max, most_frequent, frequency FROM gpuagg_describe('with_casts');
 -- names in front of pg_catalog are not called, whatever the search_path
 CREATE SCHEMA trap;
 CREATE FUNCTION trap.count(int) RETURNS int LANGUAGE sql AS 'SELECT 1 / 0';
