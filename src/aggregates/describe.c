@@ -64,12 +64,7 @@ typedef enum Member
 	MEMBER_DISTINCT,
 	MEMBER_MIN,
 	MEMBER_MAX,
-	MEMBER_MEAN,
-	MEMBER_DEVIATION,
-	MEMBER_Q1,
-	MEMBER_MEDIAN,
-	MEMBER_Q3,
-	MEMBER_HISTOGRAM,
+	MEMBER_SUMMARY, /* a gpuagg_summary */
 	MEMBER_VALUE,
 	MEMBER_FREQUENCY,
 	MEMBERS
@@ -164,23 +159,6 @@ number_of(const char *column, Oid type)
 	return psprintf("pg_catalog.date_part('epoch', %s)", column);
 }
 
-/* Appends the members from MEMBER_MEAN to MEMBER_HISTOGRAM. */
-static void
-append_summary(StringInfo query, const char *home, const char *column, Oid type)
-{
-	const char *summary;
-
-	if (measure_of(type) == MEASURE_NONE)
-	{
-		appendStringInfoString(query, ", NULL, NULL, NULL, NULL, NULL, NULL");
-		return;
-	}
-	summary = psprintf("%s.gpu_summary(%s)", home, number_of(column, type));
-	appendStringInfo(
-		query, ", (%s).mean, (%s).deviation, (%s).q1, (%s).median, (%s).q3, (%s).histogram",
-		summary, summary, summary, summary, summary, summary);
-}
-
 /*
  * Returns the values that are counted to find the most frequent one. Types that users define are
  * counted as text: to_jsonb() would call casts of their owners, who may be anybody.
@@ -188,8 +166,9 @@ append_summary(StringInfo query, const char *home, const char *column, Oid type)
 static const char *
 counted_value(const char *column, Oid type)
 {
-	return getBaseType(type) < FirstNormalObjectId ? column :
-													 psprintf("pg_catalog.format('%%s', %s)", column);
+	if (getBaseType(type) < FirstNormalObjectId)
+		return column;
+	return psprintf("pg_catalog.format('%%s', %s)", column);
 }
 
 /* Appends the record of a column: its members as they are listed. */
@@ -212,7 +191,10 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 		appendStringInfo(query, ", %s, %s", min, max);
 	else
 		appendStringInfoString(query, ", NULL, NULL");
-	append_summary(query, home, column, type);
+	if (measure_of(type) == MEASURE_NONE)
+		appendStringInfoString(query, ", NULL");
+	else
+		appendStringInfo(query, ", %s.gpu_summary(%s)", home, number_of(column, type));
 	if (OidIsValid(entry->hash_proc))
 	{
 		const char *top = psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s IS DISTINCT FROM NULL))"
@@ -392,35 +374,48 @@ interval_text(double seconds)
 	return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(&interval)));
 }
 
-/* Returns the text of a member of the column's summary, or NULL if it stands for no value. */
+/* Returns the text of a statistic of the column, or NULL if it stands for no value. */
 static char *
-statistic_text(Measure measure, double value, Member member)
+statistic_text(Measure measure, double value, DescribeColumn column)
 {
 	if (measure == MEASURE_NUMBER)
 		return DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
 	if (isnan(value))
 		return NULL;
-	if (member == MEMBER_DEVIATION)
+	if (column == DESCRIBE_DEVIATION)
 		return interval_text(value);
-	if (measure == MEASURE_DATE && member != MEMBER_MEAN)
-		return date_text(value / SECS_PER_DAY);
-	/* the mean of dates may be after the last timestamp */
-	if (measure == MEASURE_DATE && isfinite(value) && value > LAST_SECOND)
+	/* the mean of dates is a timestamp, unless it is after the last one */
+	if (measure == MEASURE_DATE &&
+		(column != DESCRIBE_MEAN || (isfinite(value) && value > LAST_SECOND)))
 		return date_text(value / SECS_PER_DAY);
 	return timestamp_text(value, measure == MEASURE_TIMESTAMPTZ);
 }
 
-/* Sets one value of a row of the result to the text of a member of the column's summary. */
+/* Sets the statistics in a row of the result from a column's summary, a gpuagg_summary. */
 static void
-put_statistic(Datum *row, bool *isnull, DescribeColumn to, Measure measure, const Datum *members,
-			  const bool *nulls, Member from)
+put_summary(Datum *row, bool *isnull, Measure measure, HeapTupleHeader summary)
 {
-	char *text =
-		nulls[from] ? NULL : statistic_text(measure, DatumGetFloat8(members[from]), from);
+	static const struct
+	{
+		DescribeColumn to;
+		const char *from;
+	} statistics[] = {{DESCRIBE_MEAN, "mean"},
+					  {DESCRIBE_DEVIATION, "deviation"},
+					  {DESCRIBE_Q1, "q1"},
+					  {DESCRIBE_MEDIAN, "median"},
+					  {DESCRIBE_Q3, "q3"}};
 
-	isnull[to] = text == NULL;
-	if (text)
-		row[to] = CStringGetTextDatum(text);
+	for (int i = 0; i < lengthof(statistics); i++)
+	{
+		DescribeColumn to = statistics[i].to;
+		double value = DatumGetFloat8(GetAttributeByName(summary, statistics[i].from, &isnull[to]));
+		char *text = isnull[to] ? NULL : statistic_text(measure, value, to);
+
+		isnull[to] = text == NULL;
+		if (text)
+			row[to] = CStringGetTextDatum(text);
+	}
+	row[DESCRIBE_HISTOGRAM] = GetAttributeByName(summary, "histogram", &isnull[DESCRIBE_HISTOGRAM]);
 }
 
 /* Adds the row of a column to the result. rows: number of rows of the table. */
@@ -445,12 +440,9 @@ put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
 		copy_member(row, isnull, DESCRIBE_DISTINCT_VALUES, members, nulls, MEMBER_DISTINCT);
 		copy_member(row, isnull, DESCRIBE_MIN, members, nulls, MEMBER_MIN);
 		copy_member(row, isnull, DESCRIBE_MAX, members, nulls, MEMBER_MAX);
-		put_statistic(row, isnull, DESCRIBE_MEAN, column->measure, members, nulls, MEMBER_MEAN);
-		put_statistic(row, isnull, DESCRIBE_DEVIATION, column->measure, members, nulls, MEMBER_DEVIATION);
-		put_statistic(row, isnull, DESCRIBE_Q1, column->measure, members, nulls, MEMBER_Q1);
-		put_statistic(row, isnull, DESCRIBE_MEDIAN, column->measure, members, nulls, MEMBER_MEDIAN);
-		put_statistic(row, isnull, DESCRIBE_Q3, column->measure, members, nulls, MEMBER_Q3);
-		copy_member(row, isnull, DESCRIBE_HISTOGRAM, members, nulls, MEMBER_HISTOGRAM);
+		if (!nulls[MEMBER_SUMMARY])
+			put_summary(row, isnull, column->measure,
+						DatumGetHeapTupleHeader(members[MEMBER_SUMMARY]));
 		/* a value that is not known to occur twice is not frequent */
 		if (!nulls[MEMBER_FREQUENCY] && DatumGetInt64(members[MEMBER_FREQUENCY]) > 1)
 		{
