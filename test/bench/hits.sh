@@ -8,7 +8,8 @@
 #	--rows N			rows of the table (default 1000000); a row takes about 0.6 kB in PostgreSQL, and as much again in the caches
 #	--processes N,M,...	numbers of processes per query of PostgreSQL, and threads of DuckDB (default 1)
 #	--repeat N			executions per query and system that count (default 5)
-#	--systems a,b,...	some of core, pages, warm, duckdb (default: all of them); DuckDB only if its library is found
+#	--systems a,b,...	some of core, pages, warm, gpu, duckdb (default: all but gpu); DuckDB only if its library is found; gpu: as warm, and
+#						the planner chooses the engine, so the first execution uploads columns
 #	--only N,M,...		only the queries of these numbers
 #	--set name=value	a setting for all systems but DuckDB, e.g. gpuagg.engine=cuda
 #	--planned			the planner chooses the number of processes, up to that of --processes; otherwise the table asks for all of them
