@@ -352,7 +352,7 @@ systems_run() {
 
 	status=0 not_taken=() not_joined=() slow=() slower=() different=()
 	[[ -z $times ]] || : >"$times"
-	if has warm && [[ -n $prewarm ]]; then
+	if { has warm || has gpu; } && [[ -n $prewarm ]]; then
 		for name in $tables; do
 			sql -c "SELECT gpuagg_cache_prewarm('$name')" >/dev/null || exit 1
 		done

@@ -16,11 +16,14 @@ pack_one(const PackKeys *pack, int64_t i, char *key)
 {
 	memset(key, 0, pack->key_bytes);
 	for (int k = 0; k < pack->nkeys; k++)
-		if (stub_is_valid(pack->column[k].validity, i))
+		if (!stub_is_valid(pack->column[k].validity, i))
+		{
+			if (pack->null_offset < pack->key_bytes)
+				key[pack->null_offset] |= 1 << k;
+		}
+		else if (pack->width[k] > 0) /* of a column without width only NULLs are packed */
 			memcpy(key + pack->offset[k],
 				   (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
-		else if (pack->null_offset < pack->key_bytes)
-			key[pack->null_offset] |= 1 << k;
 }
 
 GpuaggCudaStatus
