@@ -20,6 +20,13 @@
 #include "engine_cuda/dictionaries.h"
 #include "feed/lookup.h"
 
+/*
+ * Expressions are computed for so many values of a column for each row that the query reads.
+ * Values of rows that were replaced stay in a dictionary; the server drops one with far more of
+ * them.
+ */
+#define VALUES_PER_ROW 8
+
 /* ---- values of a dictionary ---------------------------------------------------- */
 
 /*
@@ -104,8 +111,8 @@ check_copied(Resident *r, const CudaDictionary *dict)
 {
 	if (dict->copied < dict->known.nentries)
 		expr_program_reject(r->program, "a column has too many values for an expression of them");
-	else if (dict->known.nentries > RESIDENT_LEAST_VALUES && dict->known.nentries > r->rows->nrows)
-		expr_program_reject(r->program, "the query reads fewer rows than a column has values");
+	else if (dict->known.nentries > RESIDENT_LEAST_VALUES + VALUES_PER_ROW * r->rows->nrows)
+		expr_program_reject(r->program, "a column has far more values than the query reads rows");
 }
 
 /* Returns whether the program looks up values by the stored column's codes. */

@@ -114,12 +114,12 @@ SELECT * FROM described('"Odd ""schema"."a ""table"');
 SELECT name, left(mean, 12) AS mean, left(deviation, 6) AS deviation, q1, median, q3, histogram FROM gpuagg_describe('"Odd ""schema"."a ""table"') WHERE median IS NOT NULL;
 SELECT name, most_frequent, frequency FROM gpuagg_describe('"Odd ""schema"."a ""table"') WHERE frequency > 0;
 -- values as psql shows them; times that are sentinels or no timestamps, numerics beyond float8
-CREATE TABLE extreme (b bool, c char(5), ip inet, d date, t timestamp, tz timestamptz, n numeric);
-INSERT INTO extreme VALUES (true, 'a', '1.2.3.4', '5874897-12-31', '294276-12-31 23:59:59.999999', '294276-12-31 23:59:59.999999+00', 1e400),
+CREATE TABLE summary_extreme (b bool, c char(5), ip inet, d date, t timestamp, tz timestamptz, n numeric);
+INSERT INTO summary_extreme VALUES (true, 'a', '1.2.3.4', '5874897-12-31', '294276-12-31 23:59:59.999999', '294276-12-31 23:59:59.999999+00', 1e400),
 	(true, 'a', '1.2.3.4', '4714-11-24 BC', '4714-11-24 00:00:00 BC', '4714-11-24 00:00:00+00 BC', 1e-400);
-SELECT name, left(min, 30) AS min, left(max, 31) AS max, mean, deviation, left(q1, 25) AS q1, median, q3 FROM gpuagg_describe('extreme');
-INSERT INTO extreme (d, t, tz, n) VALUES ('infinity', '-infinity', 'infinity', -1e400);
-SELECT name, mean, deviation, q1, median, q3 FROM gpuagg_describe('extreme') WHERE median IS NOT NULL;
+SELECT name, left(min, 30) AS min, left(max, 31) AS max, mean, deviation, left(q1, 25) AS q1, median, q3 FROM gpuagg_describe('summary_extreme');
+INSERT INTO summary_extreme (d, t, tz, n) VALUES ('infinity', '-infinity', 'infinity', -1e400);
+SELECT name, mean, deviation, q1, median, q3 FROM gpuagg_describe('summary_extreme') WHERE median IS NOT NULL;
 -- empty tables, views, partitions, children, materialized views, catalogs, tables without columns
 CREATE TABLE nothing (a int, b text);
 SELECT * FROM described('nothing');

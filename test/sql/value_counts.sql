@@ -5,7 +5,7 @@ CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 CREATE TYPE taste AS ENUM ('sour', 'sweet', 'bitter');
 CREATE DOMAIN grade AS int CHECK (value < 1000);
-CREATE TABLE counted AS
+CREATE TABLE value_counted AS
 SELECT i % 13 AS g,
 	CASE WHEN i % 5 = 0 THEN NULL ELSE (i * 7919 % 11) - 5 END::int2 AS i2,
 	CASE WHEN i % 7 = 0 THEN NULL ELSE (i * 104729 % 97) - 40 END::int4 AS i4,
@@ -24,8 +24,8 @@ SELECT i % 13 AS g,
 	(i * 31 % 70)::grade AS gr, make_interval(hours => i % 9) AS iv, md5((i % 9)::text)::uuid AS u, (i % 9)::oid AS o, ARRAY[i % 3, NULL] AS arr,
 	jsonb_build_object('k', i % 4) AS j, int4range(i % 3, 9) AS r, (i % 5)::text::xid AS xid
 FROM generate_series(1, 500) i;
-INSERT INTO counted (g) SELECT 100 + i FROM generate_series(1, 2) i;
-ANALYZE counted;
+INSERT INTO value_counted (g) SELECT 100 + i FROM generate_series(1, 2) i;
+ANALYZE value_counted;
 
 -- The calls whose answers differ from those of plain SQL, as text: of 0 and -0, which are equal, both show -0.
 CREATE FUNCTION wrong_counts(names text[]) RETURNS TABLE (call text, groups bigint) LANGUAGE plpgsql AS $$
@@ -37,10 +37,10 @@ BEGIN
 		FOREACH k IN ARRAY ARRAY[0, 1, 4] LOOP
 			call := CASE k WHEN 0 THEN format('gpu_value_counts(%I)', value) ELSE format('gpu_value_counts(%I, %s)', value, k) END;
 			EXECUTE format($q$
-				WITH ours AS (SELECT g, %1$s AS r, %1$s FILTER (WHERE i2 > 0) AS f, gpu_top_k(%2$I, 300) AS top, gpu_entropy(%2$I) AS h FROM counted GROUP BY g),
+				WITH ours AS (SELECT g, %1$s AS r, %1$s FILTER (WHERE i2 > 0) AS f, gpu_top_k(%2$I, 300) AS top, gpu_entropy(%2$I) AS h FROM value_counted GROUP BY g),
 					counts AS (SELECT g, count(*) AS c, count(*) FILTER (WHERE i2 > 0) AS fc,
 							coalesce(mode() WITHIN GROUP (ORDER BY %2$I) FILTER (WHERE %2$I::text = '-0'), mode() WITHIN GROUP (ORDER BY %2$I)) AS v
-						FROM counted GROUP BY g, %2$I),
+						FROM value_counted GROUP BY g, %2$I),
 					numbered AS (SELECT *, row_number() OVER (PARTITION BY g ORDER BY c DESC, v) AS n, row_number() OVER (PARTITION BY g ORDER BY fc DESC, v) AS fn,
 						c::float8 / sum(c) FILTER (WHERE v IS NOT NULL) OVER (PARTITION BY g) AS share FROM counts),
 					theirs AS (SELECT g, jsonb_agg(jsonb_build_object('value', v, 'count', c) ORDER BY n) FILTER (WHERE n <= %3$s) AS r,
@@ -66,11 +66,11 @@ BEGIN
 	FOREACH value IN ARRAY names LOOP
 		call := format('gpu_mad(%s)', value);
 		EXECUTE format($q$
-			WITH ours AS (SELECT g, %1$s::text AS r, %1$s FILTER (WHERE i2 > 0)::text AS f FROM counted GROUP BY g),
+			WITH ours AS (SELECT g, %1$s::text AS r, %1$s FILTER (WHERE i2 > 0)::text AS f FROM value_counted GROUP BY g),
 				medians AS (SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY %2$s) AS m,
-					percentile_cont(0.5) WITHIN GROUP (ORDER BY %2$s) FILTER (WHERE i2 > 0) AS fm FROM counted GROUP BY g),
+					percentile_cont(0.5) WITHIN GROUP (ORDER BY %2$s) FILTER (WHERE i2 > 0) AS fm FROM value_counted GROUP BY g),
 				theirs AS (SELECT g, (percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(%2$s - m)))::text AS r,
-					(percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(%2$s - fm)) FILTER (WHERE i2 > 0))::text AS f FROM counted JOIN medians USING (g) GROUP BY g)
+					(percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(%2$s - fm)) FILTER (WHERE i2 > 0))::text AS f FROM value_counted JOIN medians USING (g) GROUP BY g)
 			SELECT count(*) FROM ours FULL JOIN theirs USING (g) WHERE ours.r IS DISTINCT FROM theirs.r OR ours.f IS DISTINCT FROM theirs.f $q$,
 			call, value) INTO groups;
 		IF groups > 0 THEN
@@ -91,11 +91,11 @@ SET gpuagg.enabled = off;
 SELECT * FROM wrong_counts('{i2,i4,i8,f4,f8,x,d,ts,tm,n,s,c,b,e,gr,iv,u,o,arr,j,r}');
 SELECT * FROM wrong_distances('{x,f8,i4,i8,n,x+1}');
 -- ... whose states core's parallel plans combine, and those of the custom scan
-ALTER TABLE counted SET (parallel_workers = 2);
+ALTER TABLE value_counted SET (parallel_workers = 2);
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-EXPLAIN (COSTS OFF) SELECT g, gpu_value_counts(s, 3), gpu_top_k(s, 3), gpu_entropy(s), gpu_mad(x) FROM counted GROUP BY g;
+EXPLAIN (COSTS OFF) SELECT g, gpu_value_counts(s, 3), gpu_top_k(s, 3), gpu_entropy(s), gpu_mad(x) FROM value_counted GROUP BY g;
 SELECT * FROM wrong_counts('{i2,f8,n,s,c,e,gr,arr}');
 SELECT * FROM wrong_distances('{x,f8}');
 RESET gpuagg.enabled;
@@ -140,22 +140,22 @@ SELECT (t).value = repeat('x', 300000) AS longest, (t).count, (t).error FROM (
 	SELECT gpu_value_counts_rows(gpu_top_k(CASE WHEN i % 3 = 0 THEN repeat('x', 300000) ELSE i || repeat('y', 300000) END, 2)) AS t FROM generate_series(1, 30) i) q LIMIT 1;
 
 -- DISTINCT, ORDER BY, grouping sets, HAVING, windows, no rows
-SELECT gpu_value_counts(DISTINCT i2), gpu_value_counts(i2, 2 ORDER BY i8), gpu_mad(DISTINCT i2), round(gpu_entropy(DISTINCT i2)::numeric, 9) FROM counted;
-SELECT g, gpu_value_counts(i2, 2), gpu_top_k(b, 1), round(gpu_entropy(e)::numeric, 6), gpu_mad(i4) FROM counted WHERE g < 2 GROUP BY ROLLUP (g) ORDER BY g;
-SELECT g, gpu_value_counts(b) FROM counted WHERE g < 4 GROUP BY g HAVING gpu_value_counts(b) -> 0 -> 'count' >= '13' ORDER BY g;
-SELECT gpu_value_counts(i4), gpu_top_k(i4, 2), gpu_entropy(i4), gpu_mad(i4), gpu_value_counts(i4, 2) FILTER (WHERE false) IS NULL AS none FROM counted WHERE g > 1000;
-SELECT g, gpu_value_counts(i4), gpu_top_k(i4, 2), gpu_entropy(i4), gpu_mad(i4) FROM counted WHERE g > 100 GROUP BY g ORDER BY g;
+SELECT gpu_value_counts(DISTINCT i2), gpu_value_counts(i2, 2 ORDER BY i8), gpu_mad(DISTINCT i2), round(gpu_entropy(DISTINCT i2)::numeric, 9) FROM value_counted;
+SELECT g, gpu_value_counts(i2, 2), gpu_top_k(b, 1), round(gpu_entropy(e)::numeric, 6), gpu_mad(i4) FROM value_counted WHERE g < 2 GROUP BY ROLLUP (g) ORDER BY g;
+SELECT g, gpu_value_counts(b) FROM value_counted WHERE g < 4 GROUP BY g HAVING gpu_value_counts(b) -> 0 -> 'count' >= '13' ORDER BY g;
+SELECT gpu_value_counts(i4), gpu_top_k(i4, 2), gpu_entropy(i4), gpu_mad(i4), gpu_value_counts(i4, 2) FILTER (WHERE false) IS NULL AS none FROM value_counted WHERE g > 1000;
+SELECT g, gpu_value_counts(i4), gpu_top_k(i4, 2), gpu_entropy(i4), gpu_mad(i4) FROM value_counted WHERE g > 100 GROUP BY g ORDER BY g;
 RESET gpuagg.require;
-SELECT i8, gpu_value_counts(b) OVER w, gpu_top_k(b, 1) OVER (w ROWS 1 PRECEDING), gpu_mad(i8) OVER w FROM counted WHERE g = 3 AND i8 < 30 WINDOW w AS (ORDER BY i8 DESC);
+SELECT i8, gpu_value_counts(b) OVER w, gpu_top_k(b, 1) OVER (w ROWS 1 PRECEDING), gpu_mad(i8) OVER w FROM value_counted WHERE g = 3 AND i8 < 30 WINDOW w AS (ORDER BY i8 DESC);
 
 -- equal values that look different are one, whose bytes are the least, whatever the order of rows
 SELECT count(DISTINCT r) AS answers, min(r) FROM (
 	SELECT gpu_value_counts(v ORDER BY o)::text AS r
 	FROM (VALUES (1.0, 1), (1.00, 2), (1, 3), (1.000, 4)) t (v, i), LATERAL (VALUES ('up', i), ('down', -i), ('mixed', i * 3 % 4)) x (way, o) GROUP BY way) q;
 -- a type with hashes, but without an order; records, domains, values out of line
-SELECT gpu_value_counts(xid) FROM counted;
+SELECT gpu_value_counts(xid) FROM value_counted;
 CREATE TYPE spot AS (x int, y text);
-SELECT gpu_value_counts(ROW(g % 2, c)::spot, 2) FROM counted WHERE g < 5;
+SELECT gpu_value_counts(ROW(g % 2, c)::spot, 2) FROM value_counted WHERE g < 5;
 CREATE TABLE large_counted AS SELECT i % 3 AS i, repeat(md5((i % 3)::text), 4000) AS s FROM generate_series(1, 7) i;
 SELECT md5(value) = md5(repeat(md5((count % 2)::text), 4000)) AS same, count FROM gpu_value_counts_rows((SELECT gpu_value_counts(s, 1) FROM large_counted));
 -- NaN and infinities
@@ -164,16 +164,16 @@ SELECT gpu_mad(x), gpu_mad(-x), gpu_mad(abs(x)) FROM (VALUES ('inf'::float8), ('
 SELECT gpu_mad(x) FROM (VALUES (1.7e308::float8), (-1.7e308), (-1.7e308)) v(x);
 
 -- errors
-SELECT gpu_value_counts(i4, NULL) FROM counted;
-SELECT gpu_value_counts(i4, 0) FROM counted;
-SELECT gpu_top_k(i4, 1001) FROM counted;
-SELECT gpu_top_k(i4, NULL) FROM counted;
-SELECT gpu_value_counts(i4, i4 + 50) FROM counted;
+SELECT gpu_value_counts(i4, NULL) FROM value_counted;
+SELECT gpu_value_counts(i4, 0) FROM value_counted;
+SELECT gpu_top_k(i4, 1001) FROM value_counted;
+SELECT gpu_top_k(i4, NULL) FROM value_counted;
+SELECT gpu_value_counts(i4, i4 + 50) FROM value_counted;
 SELECT gpu_value_counts('{}'::json);
 SELECT gpu_entropy(point '(1,1)');
 
 -- rows
-SELECT value, count, error, rtrim(bar) AS bar FROM gpu_value_counts_rows((SELECT gpu_value_counts(i2) FROM counted));
+SELECT value, count, error, rtrim(bar) AS bar FROM gpu_value_counts_rows((SELECT gpu_value_counts(i2) FROM value_counted));
 SELECT value, count, error FROM gpu_value_counts_rows('[{"value": {"a": [1]}, "count": 3, "error": 1}, {"value": "x", "count": 4}, {"value": null, "count": 0}]');
 SELECT * FROM gpu_value_counts_rows(NULL);
 SELECT * FROM gpu_value_counts_rows('[]');
@@ -206,10 +206,10 @@ SELECT gpu_entropy(ROW(i)::fickle_value) FROM generate_series(1, 100) i;
 -- partial states: sent as text, combined in any order, finished
 CREATE TABLE counted_states AS SELECT i4 % 5 AS part, gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement)', f8)) AS f8,
 	gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement, int4)', e, 2)) AS e, gpuagg_merge(gpuagg_pack('gpu_entropy(anyelement)', s)) AS s,
-	gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement)', 'counted'::regclass)) AS names FROM counted GROUP BY 1;
-SELECT gpuagg_finish(gpuagg_merge(f8::text::gpuagg_state ORDER BY part), 'gpu_value_counts(anyelement)', NULL::jsonb)::text = (SELECT gpu_value_counts(f8)::text FROM counted) AS f8,
-	gpuagg_finish(gpuagg_merge(e::text::gpuagg_state ORDER BY part DESC), 'gpu_value_counts(anyelement, int4)', NULL::jsonb)::text = (SELECT gpu_value_counts(e, 2)::text FROM counted) AS e,
-	gpuagg_finish(gpuagg_merge(s::text::gpuagg_state), 'gpu_entropy(anyelement)', NULL::float8) = (SELECT gpu_entropy(s) FROM counted) AS s,
+	gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement)', 'value_counted'::regclass)) AS names FROM value_counted GROUP BY 1;
+SELECT gpuagg_finish(gpuagg_merge(f8::text::gpuagg_state ORDER BY part), 'gpu_value_counts(anyelement)', NULL::jsonb)::text = (SELECT gpu_value_counts(f8)::text FROM value_counted) AS f8,
+	gpuagg_finish(gpuagg_merge(e::text::gpuagg_state ORDER BY part DESC), 'gpu_value_counts(anyelement, int4)', NULL::jsonb)::text = (SELECT gpu_value_counts(e, 2)::text FROM value_counted) AS e,
+	gpuagg_finish(gpuagg_merge(s::text::gpuagg_state), 'gpu_entropy(anyelement)', NULL::float8) = (SELECT gpu_entropy(s) FROM value_counted) AS s,
 	gpuagg_finish(gpuagg_merge(names::text::gpuagg_state), 'gpu_value_counts(anyelement)', NULL::jsonb) AS names
 FROM counted_states;
 -- the form of a state, and states made by hand

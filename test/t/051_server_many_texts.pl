@@ -57,7 +57,7 @@ is_resident('SELECT cb, gpu_count(*) FROM w GROUP BY cb ORDER BY cb LIMIT 5');
 is_resident("SELECT k, gpu_count(*), gpu_sum(length(vc)) FROM w WHERE vc LIKE '%7' GROUP BY k ORDER BY k");
 is_resident("SELECT k, gpu_count(*) FROM w WHERE s = 'value 77' GROUP BY k ORDER BY k");
 is_resident("SELECT k, gpu_count(*) FROM w WHERE s LIKE 'value 1%' AND u > md5('x')::uuid GROUP BY k ORDER BY k");
-is_resident("SELECT k, gpu_count(*) FROM w WHERE vc < '7' AND id BETWEEN 20000 AND 20100 GROUP BY k ORDER BY k", 'the query reads fewer rows than a column has values');
+is_resident("SELECT k, gpu_count(*) FROM w WHERE vc < '7' AND id BETWEEN 20000 AND 20100 GROUP BY k ORDER BY k");
 
 # ---- cursors, rescans, parallel plans ----
 is(our_answer('BEGIN; DECLARE c CURSOR FOR SELECT s, gpu_count(*) FROM w GROUP BY s; MOVE 50000 IN c; SELECT count(*) FROM (SELECT vc, gpu_count(*) FROM w GROUP BY vc) g; MOVE ALL IN c; COMMIT'),
