@@ -34,7 +34,8 @@
 
 PG_FUNCTION_INFO_V1(gpuagg_describe);
 
-#define LAST_SECOND 9224318015999.0 /* of the timestamps, since 1970 */
+/* The last second that a timestamp has, as seconds since 1970. */
+#define LAST_SECOND 9224318015999.0
 
 /* The columns of the result. */
 typedef enum DescribeColumn
@@ -86,7 +87,7 @@ typedef struct ColumnInfo
 	char *name;
 	char *type; /* with its modifier */
 	Measure measure;
-	int place; /* of its record in the query's result; 0: the caller may not read it */
+	int place; /* number of the record in the query's result; 0: the caller may not read it */
 } ColumnInfo;
 
 /* Returns what can be computed with the type's values. */
@@ -244,7 +245,7 @@ read_columns(Relation rel, const char *home, StringInfo query, int *n)
 	TupleDesc desc = RelationGetDescr(rel);
 	ColumnInfo *columns = palloc((desc->natts + 1) * sizeof(ColumnInfo));
 	bool all = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT) == ACLCHECK_OK;
-	int places = 1; /* of the number of rows */
+	int places = 1; /* columns of the query's result; the first is the number of rows */
 
 	*n = 0;
 	for (int i = 0; i < desc->natts; i++)

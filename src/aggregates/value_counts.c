@@ -41,7 +41,8 @@
 #include "aggregates/value_counts.h"
 #include "common/interruptible.h"
 
-#define MAX_K 1000 /* of gpu_top_k */
+/* The largest k of gpu_top_k. */
+#define MAX_K 1000
 #define COUNTERS_PER_VALUE 10
 #define LEAST_COUNTERS 256
 #define MOST_BYTES ((Size) 4 * 1024 * 1024)

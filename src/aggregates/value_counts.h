@@ -22,7 +22,7 @@ typedef struct ValueCounts
 {
 	CountsForm form;
 	int k;      /* 0: all values */
-	int64 rows; /* whose values are not NULL */
+	int64 rows; /* number of rows whose values are not NULL */
 	int64 nulls;
 	int64 floor; /* no value that is not in the table has more rows */
 	ValueTable *table;

@@ -27,7 +27,7 @@ typedef struct ValueTable
 	MemoryContext cxt;
 	TypeCacheEntry *type; /* with hash, equality and, if the type has one, comparison functions */
 	Oid collation;
-	Size bytes; /* of values by reference */
+	Size bytes; /* memory of the values, if they are by reference */
 	int64 n;
 	int64 capacity;
 	ValueEntry *entries;

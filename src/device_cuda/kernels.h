@@ -48,7 +48,7 @@ extern "C"
 	{
 		int nkeys;
 		int key_bytes;
-		int null_offset;              /* of the byte of NULL bits; key_bytes: there is none */
+		int null_offset; /* offset of the byte of NULL bits; key_bytes: there is none */
 		int width[WIRE_MAX_KEYS + 1]; /* 0: only the column's NULL bit is wanted */
 		int offset[WIRE_MAX_KEYS + 1];
 		DeviceColumn column[WIRE_MAX_KEYS + 1];

@@ -23,7 +23,7 @@ typedef struct Resident
 	int64_t most;           /* largest number of rows of a slice */
 	size_t runs_at;         /* offset in scratch.plan: for each segment a GpuaggProgram (tiles) or a
 							   ProgramRun; the ranges of rows are before them */
-	const char *cells;      /* of the program's tables; host memory */
+	const char *cells;      /* cells of the program's tables; host memory */
 	size_t cells_at;        /* offset in scratch.plan */
 	int64_t word;           /* index in runs.heads of the next slice's first word */
 	uint64_t payload_nulls; /* a bit for each value column of ARGMAX or ARGMIN that may be NULL */

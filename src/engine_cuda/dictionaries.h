@@ -18,9 +18,9 @@
 typedef struct CudaDictionary
 {
 	WireKnown known;  /* its id, and number of entries; id 0: there is no dictionary */
-	uint64 all_bytes; /* of all its entries */
+	uint64 all_bytes; /* size of all its entries */
 	uint32 copied;    /* number of entries in the copy, from the first one on */
-	Datum *values;    /* of these */
+	Datum *values;    /* values of these entries */
 } CudaDictionary;
 
 /*

@@ -49,7 +49,7 @@ struct CudaEncoded
 	MemoryContext cxt;
 	const CacheChunk *chunk;
 	Encoder entries;
-	uint32 *codes; /* of rows */
+	uint32 *codes; /* [row] code of its value */
 	uint32 sent;   /* entries that earlier parts have */
 };
 

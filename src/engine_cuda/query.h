@@ -50,7 +50,7 @@ typedef struct CudaColumn
 	 * `dict` (column_keys.c). This is the column's number in RESIDENT; -1: they are not.
 	 */
 	int stored;
-	uint32 nvalues; /* of that column; its code for NULL */
+	uint32 nvalues; /* number of that column's values, which is the code for NULL */
 	Datum *datums;  /* space for the dictionary's input, if the column has no Datums */
 	int32 *codes;   /* of the current batch, with their hashes */
 	uint32 *hashes;
