@@ -265,15 +265,11 @@ argextreme_value_type(const void *state)
 	return ((const ArgState *) state)->valuetype;
 }
 
-/*
- * Deserialization function of all aggregates of this file. The second argument is not 0 if the
- * bytes are user input (partial_state.c); then NULLs are checked as well.
- */
+/* Deserialization function of all aggregates of this file; see portable_nulls_argument(). */
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 {
-	PortableNulls nulls =
-		PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
+	PortableNulls nulls = portable_nulls_argument(fcinfo);
 	StringInfoData buf;
 	ArgState *state;
 

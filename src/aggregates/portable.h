@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
 #include "lib/stringinfo.h"
 
 /* Initialises buf as a message of these bytes, for pq_getmsg functions. */
@@ -42,6 +43,16 @@ typedef enum PortableNulls
 	PORTABLE_ANY_NULLS,
 	PORTABLE_CHECK_NULLS
 } PortableNulls;
+
+/*
+ * Returns how a deserialization function checks NULLs. Its second argument is not 0 if the bytes
+ * are user input (partial_state.c).
+ */
+static inline PortableNulls
+portable_nulls_argument(FunctionCallInfo fcinfo)
+{
+	return PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
+}
 
 /* Reads a value of this type. Raises an error if it is invalid. */
 extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains,

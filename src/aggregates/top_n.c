@@ -471,8 +471,7 @@ get_head(StringInfo buf)
 Datum
 gpuagg_top_n_deserialize(PG_FUNCTION_ARGS)
 {
-	PortableNulls nulls =
-		PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
+	PortableNulls nulls = portable_nulls_argument(fcinfo);
 	TopTypes types = {0};
 	StringInfoData buf;
 	TopState *state;

@@ -398,15 +398,11 @@ get_entry(StringInfo buf, ValueCounts *state, PortableNulls nulls)
 	add_rows(&state->rows, count);
 }
 
-/*
- * Deserialization function of all aggregates of this file. The second argument is not 0 if the
- * bytes are user input (partial_state.c); then NULLs are checked as well.
- */
+/* Deserialization function of all aggregates of this file; see portable_nulls_argument(). */
 Datum
 gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS)
 {
-	PortableNulls nulls =
-		PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
+	PortableNulls nulls = portable_nulls_argument(fcinfo);
 	StringInfoData buf;
 	ValueCounts *state;
 	MemoryContext conversions, old;

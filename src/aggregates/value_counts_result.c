@@ -58,7 +58,7 @@ append_values(StringInfo list, const ValueCounts *state)
 		Jsonb *json;
 
 		CHECK_FOR_INTERRUPTS();
-		if (nulls > entry->count - (table->errors ? table->errors[entry - table->entries] : 0))
+		if (nulls > entry->count - value_table_error(table, entry))
 		{
 			append_object(list, "null", nulls, table->errors ? 0 : -1);
 			nulls = 0;
@@ -68,7 +68,7 @@ append_values(StringInfo list, const ValueCounts *state)
 		MemoryContextReset(conversions);
 		json = DatumGetJsonbP(FunctionCall1(&to_json, entry->value));
 		append_object(list, JsonbToCString(NULL, &json->root, VARSIZE(json)), entry->count,
-					  table->errors ? table->errors[entry - table->entries] : -1);
+					  table->errors ? value_table_error(table, entry) : -1);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(conversions);

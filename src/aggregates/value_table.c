@@ -242,7 +242,7 @@ value_table_compare(const ValueTable *table, Datum a, Datum b)
 static int64
 certain_rows(const ValueTable *table, const ValueEntry *entry)
 {
-	return table->errors ? entry->count - table->errors[entry - table->entries] : entry->count;
+	return entry->count - value_table_error(table, entry);
 }
 
 /* Comparator of qsort_interruptible: more rows first, then by value. */

@@ -36,6 +36,13 @@ typedef struct ValueTable
 	uint32 *slots; /* number of an entry, plus 1; 0: free */
 } ValueTable;
 
+/* Returns the error of an entry's count; 0 if counts are exact. */
+static inline int64
+value_table_error(const ValueTable *table, const ValueEntry *entry)
+{
+	return table->errors ? table->errors[entry - table->entries] : 0;
+}
+
 /*
  * Returns an empty table in cxt. Raises core's error if the type has no hash function.
  */
