@@ -73,17 +73,6 @@ encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 	return ok;
 }
 
-/* Allocates the cells of a lookup for n numbers and NULL. */
-static void
-allocate_cells(ExprLookup *lookup, uint32 n)
-{
-	int flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO;
-
-	lookup->n = n;
-	lookup->values = palloc_extended(((Size) n + 1) * sizeof(int64), flags);
-	lookup->states = palloc_extended((Size) n + 1, flags);
-}
-
 /*
  * Fills a lookup of a key with codes of the query's own dictionary.  nulls: see
  * expr_lookup_evaluate(); null: also for NULL
@@ -92,10 +81,8 @@ static void
 fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls, uint32 n,
 				bool null)
 {
-	Datum *values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+	Datum *values = expr_lookup_evaluate(r->program, lookup, entries, nulls, n);
 
-	allocate_cells(lookup, n);
-	expr_lookup_evaluate(r->program, lookup, entries, nulls, n, values, lookup->states);
 	if (r->program->unsupported_reason == NULL &&
 		encode_keys(r, lookup, values, n + (null ? 1 : 0)))
 		expr_lookup_finish(lookup);
@@ -205,16 +192,15 @@ fill_column(Resident *r, ExprLookup *lookup)
 		expr_lookup_fill(r->program, lookup, column->values, nulls, n);
 	else
 	{
-		allocate_cells(lookup, n);
+		expr_lookup_allocate(lookup, n);
 		lookup->states[n] = VECTOR_NULL;
 		INTERRUPTIBLE_FOR (i, 0, n)
 			if (nulls && nulls[i])
 				lookup->states[i] = VECTOR_NULL;
-			else if (!lookup->presence &&
-					 !expr_register_bits(lookup->type, lookup->scale, column->values[i],
-										 &lookup->values[i]))
-				lookup->states[i] = VECTOR_UNDETERMINED;
-		expr_lookup_finish(lookup);
+		if (lookup->presence)
+			expr_lookup_finish(lookup);
+		else
+			expr_lookup_convert(lookup, column->values);
 	}
 	if (r->program->unsupported_reason)
 		return;
@@ -232,7 +218,10 @@ describe_found(ExprLookup *lookup)
 	lookup->nulls = true;
 }
 
-/* Fills the lookups of joins. */
+/*
+ * Fills the lookups of joins.  They do not change between rounds of RESIDENT, so r->translated
+ * keeps them for the next one.
+ */
 static void
 fill_joins(Resident *r)
 {
@@ -255,8 +244,9 @@ fill_joins(Resident *r)
 		r->wire.tables[t] = (VectorTable){.n = n, .base = n > 0 ? inner->least : 0, .others = 1};
 		if (lookup->attno == 0)
 			describe_found(lookup);
-		else
+		else if (lookup->states == NULL)
 			fill_column(r, lookup);
+		r->translated->lookups[t] = *lookup;
 	}
 }
 

@@ -138,13 +138,18 @@ extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, i
  */
 extern void expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool outer, bool found);
 
+/* Allocates a lookup's values and states for n entries and NULL, in the current memory context. */
+extern void expr_lookup_allocate(ExprLookup *lookup, uint32 n);
 /*
- * Evaluates a lookup for n entries of the column's dictionary and for NULL, in the current memory
- * context.  nulls: the entries that have no value, whose results are NULL; or NULL.
+ * Evaluates a lookup for n entries of the column and for NULL, in the current memory context:
+ * allocates it, sets its states, and returns the values.  May reject the program.  nulls: the
+ * entries that have no value, whose results are NULL; or NULL.
  */
-extern void expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries,
-								 const bool *nulls, uint32 n, Datum *values, uint8 *states);
-/* Fills a lookup's table for these entries, unless it is COLUMN_DATUM; may reject the program. */
+extern Datum *expr_lookup_evaluate(ExprProgram *p, ExprLookup *lookup, const Datum *entries,
+								   const bool *nulls, uint32 n);
+/* Sets a lookup's values, unless it is COLUMN_DATUM, to the register forms of these. */
+extern void expr_lookup_convert(ExprLookup *lookup, const Datum *values);
+/* Evaluates a lookup, unless it is COLUMN_DATUM, and converts the values. */
 extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries,
 							 const bool *nulls, uint32 n);
 /* Sets `nulls` and `interval` of a table that is filled. */

@@ -32,6 +32,7 @@
 #include "utils/resowner.h"
 
 #include "columns/column_value.h"
+#include "common/interruptible.h"
 #include "expr/expr_internal.h"
 #include "expr/program.h"
 
@@ -371,19 +372,27 @@ silence_client(void)
 }
 
 void
-expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries,
-					 const bool *nulls, uint32 n, Datum *values, uint8 *states)
+expr_lookup_allocate(ExprLookup *lookup, uint32 n)
+{
+	int flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO;
+
+	lookup->n = n;
+	lookup->values = palloc_extended(((Size) n + 1) * sizeof(int64), flags);
+	lookup->states = palloc_extended((Size) n + 1, flags);
+}
+
+Datum *
+expr_lookup_evaluate(ExprProgram *p, ExprLookup *lookup, const Datum *entries, const bool *nulls,
+					 uint32 n)
 {
 	EState *estate = p->set->parent->state;
-	Evaluator e = {.entries = entries,
-				   .nulls = nulls,
-				   .n = n,
-				   .cxt = CurrentMemoryContext,
-				   .values = values,
-				   .states = states};
+	Evaluator e = {.entries = entries, .nulls = nulls, .n = n, .cxt = CurrentMemoryContext};
 	int failures = 0;
 	int level = silence_client();
 
+	expr_lookup_allocate(lookup, n);
+	e.states = lookup->states;
+	e.values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
 	get_typlenbyval(exprType((Node *) lookup->expr), &e.typlen, &e.typbyval);
 	e.attribute = lookup->attno - 1;
 	e.slot = MakeSingleTupleTableSlot(p->set->desc, &TTSOpsVirtual);
@@ -402,6 +411,7 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 	AtEOXact_GUC(true, level);
 	FreeExprContext(e.econtext, true);
 	ExecDropSingleTupleTableSlot(e.slot);
+	return e.values;
 }
 
 bool
@@ -449,21 +459,24 @@ expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits)
 }
 
 void
-expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, const bool *nulls,
-				 uint32 n)
+expr_lookup_convert(ExprLookup *lookup, const Datum *values)
 {
-	Datum *values = palloc((n + 1) * sizeof(Datum));
-
-	lookup->n = n;
-	lookup->values = palloc0((n + 1) * sizeof(int64));
-	lookup->states = palloc0(n + 1);
-	expr_lookup_evaluate(p, lookup, entries, nulls, n, values, lookup->states);
-	for (uint32 i = 0; i <= n && p->unsupported_reason == NULL; i++)
+	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
 		if (lookup->states[i] == VECTOR_VALUE &&
 			!expr_register_bits(lookup->type, lookup->scale, values[i], &lookup->values[i]))
 			lookup->states[i] = VECTOR_UNDETERMINED;
-	pfree(values);
 	expr_lookup_finish(lookup);
+}
+
+void
+expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, const bool *nulls,
+				 uint32 n)
+{
+	Datum *values = expr_lookup_evaluate(p, lookup, entries, nulls, n);
+
+	if (p->unsupported_reason == NULL)
+		expr_lookup_convert(lookup, values);
+	pfree(values);
 }
 
 void
