@@ -76,9 +76,6 @@ typedef struct EngineWork
 	Cost read;       /* and what reading them costs other engines */
 } EngineWork;
 
-/* What a value in the cache of a device costs, next to one that is sent there. */
-#define CACHED_VALUE_COST 0.01
-
 /*
  * Returns the direct argument of ordered set `set` of the spec in a group with these keys, in the
  * current memory context.

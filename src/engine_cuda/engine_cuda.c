@@ -565,6 +565,12 @@ cuda_unsupported_reason(const AggSpec *spec, const EngineInput *input)
 #define NUMBERED_SLOTS 4
 
 /*
+ * Cost of reading a value that is cached on the GPU, relative to a value that is sent there: 3 TB/s
+ * or more against some GB/s.
+ */
+#define CACHED_VALUE_COST 0.01
+
+/*
  * Costs: a session, and each value of a column that is copied. With grouped rows, this process also
  * finds the boundaries.
  */

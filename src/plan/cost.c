@@ -575,10 +575,10 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	plan_list_resident(cpath->custom_private, resident, scanned);
 	if (resident > 0)
 	{
-		/* the GPU reads at the speed of its memory, but opening a session takes the same time */
 		Cost rest = Max(input * (1 - resident), child->startup_cost);
-		Cost work = run * (1 - resident) + gpuagg_gpu_startup_cost +
-			scanned * list_length(query->inputs) * gpuagg_gpu_column_cost * CACHED_VALUE_COST;
+		EngineWork cached = {
+			.columns = list_length(query->inputs), .resident = 1, .scanned = scanned};
+		Cost work = run * (1 - resident) + engines_candidate()->cost(&cached);
 
 		if (rest + work < input + run)
 		{
