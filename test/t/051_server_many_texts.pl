@@ -58,6 +58,14 @@ is_resident("SELECT k, gpu_count(*), gpu_sum(length(vc)) FROM w WHERE vc LIKE '%
 is_resident("SELECT k, gpu_count(*) FROM w WHERE s = 'value 77' GROUP BY k ORDER BY k");
 is_resident("SELECT k, gpu_count(*) FROM w WHERE s LIKE 'value 1%' AND u > md5('x')::uuid GROUP BY k ORDER BY k");
 is_resident("SELECT k, gpu_count(*) FROM w WHERE vc < '7' AND id BETWEEN 20000 AND 20100 GROUP BY k ORDER BY k");
+# a block has 120 rows, so the fourth range of 256 blocks has 600
+$node->safe_psql('postgres', "CREATE TABLE tail (id int, t text); INSERT INTO tail SELECT i, md5(i::text) FROM generate_series(1, 3 * 256 * 120 + 600) i");
+$node->safe_psql('postgres', 'VACUUM FREEZE ANALYZE tail');
+$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('tail')");
+is_resident("SELECT id % 5, gpu_count(*) FROM tail WHERE t < '7' GROUP BY 1 ORDER BY 1");
+# with a changed block, each range is compared with the condition
+$node->safe_psql('postgres', 'UPDATE tail SET t = t WHERE id = 1');
+is_resident("SELECT id % 5, gpu_count(*) FROM tail WHERE t < '7' AND id > 92700 GROUP BY 1 ORDER BY 1", 'a column has far more values than the query reads rows');
 
 # ---- cursors, rescans, parallel plans ----
 is(our_answer('BEGIN; DECLARE c CURSOR FOR SELECT s, gpu_count(*) FROM w GROUP BY s; MOVE 50000 IN c; SELECT count(*) FROM (SELECT vc, gpu_count(*) FROM w GROUP BY vc) g; MOVE ALL IN c; COMMIT'),
