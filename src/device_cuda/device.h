@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "protocol.h"
+#include "protocol_status.h"
 
 typedef enum DeviceStatus
 {

@@ -11,7 +11,7 @@
 #include "portability/instr_time.h"
 #include "utils/palloc.h"
 
-#include "protocol.h"
+#include "protocol_status.h"
 
 /*
  * A connection. It belongs to the memory context given to client_create(). Reset or deletion of

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "protocol.h"
+#include "protocol_status.h"
 
 /* Starts the accounting with the devices that were opened, and their limits. */
 extern void budget_start(const WireStatus *devices);

@@ -12,7 +12,7 @@
 
 #include "postgres.h"
 
-#include "protocol.h"
+#include "protocol_status.h"
 
 typedef enum ServerState
 {

@@ -320,6 +320,24 @@ wrong_batches(void)
 }
 
 static void
+wrong_tables(void)
+{
+	STORED(resident.ntables = WIRE_MAX_TABLES + 1);
+	STORED(resident.cell_bytes = BUFFER);
+	STORED(resident.cell_bytes = 4);
+	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].n = 64));
+	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].form = 1,
+			resident.tables[0].n = 8));
+	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 2,
+			resident.tables[0].n = 8));
+	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 8,
+			resident.tables[0].n = 1));
+	STORED((resident.ntables = 1, resident.cell_bytes = 64, resident.tables[0].form = 3));
+	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].first = 1));
+	STORED((resident.ntables = 1, resident.cell_bytes = 0));
+}
+
+static void
 wrong_stored(void)
 {
 	STORED(store.buffer = 4);
@@ -358,19 +376,6 @@ wrong_stored(void)
 	STORED(resident.ncols = 2);
 	STORED(resident.stored[2].coded = 2);
 	STORED((resident.stored[0].type = WIRE_I64, resident.stored[0].coded = 1));
-	STORED(resident.ntables = WIRE_MAX_TABLES + 1);
-	STORED(resident.cell_bytes = BUFFER);
-	STORED(resident.cell_bytes = 4);
-	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].n = 64));
-	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].form = 1,
-			resident.tables[0].n = 8));
-	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 2,
-			resident.tables[0].n = 8));
-	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 8,
-			resident.tables[0].n = 1));
-	STORED((resident.ntables = 1, resident.cell_bytes = 64, resident.tables[0].form = 3));
-	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].first = 1));
-	STORED((resident.ntables = 1, resident.cell_bytes = 0));
 	STORED(resident.program.instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = 1001));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = 1,
@@ -548,6 +553,7 @@ main(void)
 	RUN("wrong queries are rejected", wrong_queries);
 	RUN("wrong batches are rejected", wrong_batches);
 	RUN("wrong stored columns and row ranges are rejected", wrong_stored);
+	RUN("wrong lookup tables are rejected", wrong_tables);
 	RUN("wrong programs are rejected", wrong_programs);
 	RUN("valid limits are accepted and wrong ones rejected", limits);
 	RUN("valid picks are accepted and wrong ones rejected", picks);
