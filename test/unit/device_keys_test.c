@@ -397,111 +397,147 @@ typedef struct Covered
 	int not_reduced; /* batches */
 } Covered;
 
+/* A random query while it is tested. */
+typedef struct KeysTest
+{
+	int seed;
+	KeysQuery k;
+	char *arena;
+	SharedQuery *query;
+	Lane *lane;
+	bool two; /* some rows are on another device, in `other` */
+	OtherDevice other;
+	bool broken; /* a call that fails breaks the query */
+	bool failed; /* a call has failed when states had changed */
+	DeviceError error;
+	int n; /* rows that were reduced, */
+	KeysGroup rows[KEYS_BATCHES * KEYS_ROWS];
+	int nlost; /* and rows that were not */
+	KeysGroup lost[KEYS_BATCHES * KEYS_ROWS];
+	KeysGroup groups[KEYS_BATCHES * KEYS_ROWS];
+} KeysTest;
+
+/* Reduces a batch of the query on one of its devices. */
+static DeviceStatus
+reduce_keys(KeysTest *t, WireBatch *batch)
+{
+	size_t bytes;
+	DeviceStatus status;
+
+	if (t->two && draw(2))
+		return reduce_on_other(&t->other, &t->k.q, batch, &t->error);
+	status = shared_query_copy(t->query, t->lane, batch, &bytes, &t->error);
+	return status == DEVICE_OK ? shared_query_reduce(t->query, t->lane, batch, &t->error) : status;
+}
+
+/* Reduces all batches. */
+static void
+reduce_all_keys(KeysTest *t, Covered *covered)
+{
+	for (int b = 0; b < KEYS_BATCHES; b++)
+	{
+		WireBatch batch;
+		DeviceStatus status;
+
+		draw_batch(&t->k, b, t->arena, &batch, t->rows + t->n);
+		status = reduce_keys(t, &batch);
+		if (t->broken && status != DEVICE_OK && status != DEVICE_FULL)
+			t->failed = true;
+		else
+			CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", t->seed, b,
+				  t->error.text);
+		if (status == DEVICE_OK)
+			t->n += KEYS_ROWS;
+		else
+		{
+			memcpy(t->lost + t->nlost, t->rows + t->n, KEYS_ROWS * sizeof(*t->rows));
+			t->nlost += KEYS_ROWS;
+		}
+		covered->not_reduced += status != DEVICE_OK;
+	}
+}
+
+/* Compares the groups that were fetched with those of the rows.  limit: NULL if there is none */
+static void
+check_keys_groups(KeysTest *t, int ngroups, const WireLimit *limit)
+{
+	if (ngroups < 0)
+		CHECK(t->broken, "seed %d: no groups: %s", t->seed, t->error.text);
+	else if (limit)
+		check_limited(&t->k.q, limit, t->groups, ngroups, t->rows, t->n, t->seed);
+	else
+	{
+		qsort(t->groups, ngroups, sizeof(*t->groups), compare_groups);
+		CHECK(ngroups == t->n && memcmp(t->rows, t->groups, t->n * sizeof(*t->rows)) == 0,
+			  "seed %d: %d groups, expected %d, or they differ", t->seed, ngroups, t->n);
+	}
+}
+
 /* Tests one random query. */
 static void
 check_keys_query(uint64_t seed, Covered *covered)
 {
-	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS], lost[KEYS_BATCHES * KEYS_ROWS];
-	static KeysGroup groups[KEYS_BATCHES * KEYS_ROWS];
 	static char *arena;
-	KeysQuery k;
+	static KeysTest t;
 	WireLimit limit;
-	OtherDevice other;
-	SharedQuery *query = NULL;
-	Lane *lane = NULL;
-	DeviceError error = {""};
-	bool two, limited, broken;
-	bool failed = false; /* a call failed when states had changed */
-	int n = 0, nlost = 0, ngroups;
+	bool limited;
+	int ngroups;
 
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
+	memset(&t, 0, offsetof(KeysTest, rows));
+	t.nlost = 0;
+	t.arena = arena;
+	t.seed = (int) seed;
 	random_state = seed;
-	draw_keys_query(&k);
-	two = draw(3) == 0;
+	draw_keys_query(&t.k);
+	t.two = draw(3) == 0;
 	limited = draw(3) == 0;
-	draw_limit(&k.q, &limit);
-	CHECK(shared_query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
-			  shared_query_place(query, 0, &error) == DEVICE_OK &&
-			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
+	draw_limit(&t.k.q, &limit);
+	CHECK(shared_query_enter(&t.query, 0, NULL, &t.k.q, no_thresholds, &t.error) == DEVICE_OK &&
+			  shared_query_place(t.query, 0, &t.error) == DEVICE_OK &&
+			  device_ops.lane_open(&t.lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &t.error) ==
 				  DEVICE_OK &&
-			  (!two || open_other(&other, &query->wire, arena, &error)),
-		  "%s", error.text);
-	query->limit = limit;
-	broken = draw(8) == 0;
-	if (broken)
+			  (!t.two || open_other(&t.other, &t.query->wire, arena, &t.error)),
+		  "%s", t.error.text);
+	t.query->limit = limit;
+	t.broken = draw(8) == 0;
+	if (t.broken)
 		stub_fail(draw(2) ? STUB_LAUNCH : STUB_COPY, 1 + draw(60), false, cudaErrorInvalidValue);
 	else if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);
-	for (int b = 0; b < KEYS_BATCHES; b++)
-	{
-		WireBatch batch;
-		size_t bytes;
-		DeviceStatus status;
-
-		draw_batch(&k, b, arena, &batch, rows + n);
-		if (two && draw(2))
-			status = reduce_on_other(&other, &k.q, &batch, &error);
-		else
-		{
-			status = shared_query_copy(query, lane, &batch, &bytes, &error);
-			if (status == DEVICE_OK)
-				status = shared_query_reduce(query, lane, &batch, &error);
-		}
-		if (broken && status != DEVICE_OK && status != DEVICE_FULL)
-			failed = true;
-		else
-			CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed,
-				  b, error.text);
-		if (status == DEVICE_OK)
-			n += KEYS_ROWS;
-		else
-		{
-			memcpy(lost + nlost, rows + n, KEYS_ROWS * sizeof(*rows));
-			nlost += KEYS_ROWS;
-		}
-		covered->not_reduced += status != DEVICE_OK;
-	}
+	reduce_all_keys(&t, covered);
 	/* with rows that the CPU takes there is no limit */
-	query->limited = limited = limited && nlost == 0;
-	if (two && !failed)
+	t.query->limited = limited = limited && t.nlost == 0;
+	if (t.two && !t.failed)
 	{
 		stub_mend();
-		if (absorb_other(query, &other, &error))
+		if (absorb_other(t.query, &t.other, &t.error))
 			covered->absorbed++;
 		else
 		{
 			/* the keys of rows that were not reduced may be lost */
-			CHECK(broken, "seed %d: %s", (int) seed, error.text);
-			failed = true;
+			CHECK(t.broken, "seed %d: %s", t.seed, t.error.text);
+			t.failed = true;
 		}
 	}
-	covered->failed += failed;
-	covered->forms[query->query->groups.form]++;
-	covered->shortened += query->query->groups.hash.shortened;
-	ngroups = fetch_all_groups(query, lane, arena, &k.q, groups, &error);
+	covered->failed += t.failed;
+	covered->forms[t.query->query->groups.form]++;
+	covered->shortened += t.query->query->groups.hash.shortened;
+	ngroups = fetch_all_groups(t.query, t.lane, arena, &t.k.q, t.groups, &t.error);
 	stub_mend();
-	n = combine_groups(rows, n);
-	if (two && !failed && ngroups > 0)
-		ngroups = remove_empty_groups(groups, ngroups, lost, nlost, (int) seed);
-	if (failed)
-		; /* there are no groups, or too few */
-	else if (ngroups < 0)
-		CHECK(broken, "seed %d: no groups: %s", (int) seed, error.text);
-	else if (limited)
-		check_limited(&k.q, &limit, groups, ngroups, rows, n, (int) seed);
-	else
-	{
-		qsort(groups, ngroups, sizeof(*groups), compare_groups);
-		CHECK(ngroups == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
-			  "seed %d: %d groups, expected %d, or they differ", (int) seed, ngroups, n);
-	}
-	if (two)
-		close_other(&other);
-	shared_query_leave(query);
-	device_ops.lane_close(lane);
+	t.n = combine_groups(t.rows, t.n);
+	if (t.two && !t.failed && ngroups > 0)
+		ngroups = remove_empty_groups(t.groups, ngroups, t.lost, t.nlost, t.seed);
+	/* after a failure there are no groups, or too few */
+	if (!t.failed)
+		check_keys_groups(&t, ngroups, limited ? &limit : NULL);
+	if (t.two)
+		close_other(&t.other);
+	shared_query_leave(t.query);
+	device_ops.lane_close(t.lane);
 	CHECK(budget_device(0)->used == 0 && budget_device(1)->used == 0 && stub_live() == 0,
-		  "seed %d: memory was not freed", (int) seed);
+		  "seed %d: memory was not freed", t.seed);
 }
 
 static void
