@@ -9,6 +9,7 @@
 #define GPUAGG_FUZZ_GENERATE_RESIDENT_H
 
 #include "generate.h"
+#include "protocol_status.h"
 
 #define TABLES 3
 #define TABLE_COLUMNS 8
