@@ -15,7 +15,7 @@ CREATE FUNCTION calls(type text) RETURNS text[] LANGUAGE sql AS $$
 		SELECT format('shown(%s(x))', p.proname) FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND deptype = 'e'
 			JOIN pg_aggregate a ON a.aggfnoid = p.oid
 		WHERE pronargs = 1 AND proargtypes[0] = type::regtype AND aggkind = 'n' AND aggcombinefn <> 0
-			AND p.proname ~ '^gpu_' AND p.proname !~ 'median|subarray|run|product|any') s $$;
+			AND p.proname ~ '^gpu_' AND p.proname !~ 'median|mad|subarray|run|product|any') s $$;
 CREATE FUNCTION try(far_column text, type text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	least text;

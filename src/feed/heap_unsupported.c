@@ -191,6 +191,8 @@ feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 		return "rows are rechecked after a concurrent update";
 	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
 		return "the snapshot is not an MVCC snapshot";
+	if (IsA(child, LimitState) && joins)
+		return "there is a LIMIT below a join";
 	if (IsA(child, LimitState))
 	{
 		why = limit_unsupported_reason((LimitState *) child);

@@ -219,6 +219,10 @@ RESET geqo_threshold;
 RESET enable_hashjoin;
 RESET gpuagg.require;
 
+-- a LIMIT below a join
+SELECT * FROM pg_temp.tree('SELECT count(*) FROM (SELECT cust FROM lf LIMIT 10000) f WHERE cust % 30 IN (SELECT id FROM ld_cust WHERE id < 20)');
+SELECT pg_temp.compare('SELECT count(*) FROM (SELECT cust FROM lf LIMIT 10000) f WHERE cust % 30 IN (SELECT id FROM ld_cust WHERE id < 20)');
+
 -- a partitioned fact table
 CREATE TABLE lfp (LIKE lf) PARTITION BY RANGE (id);
 CREATE TABLE lfp_1 PARTITION OF lfp FOR VALUES FROM (MINVALUE) TO (10000);
