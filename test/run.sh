@@ -14,10 +14,9 @@
 #	unit		C tests that need no PostgreSQL: test/unit/*_test.c
 #	sanitize	the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, serially in one database
-#	cached		the regression tests and random queries, with columns cached by the first query that reads them; without
-#				regression tests that set gpuagg.cache themselves
-#	server		the regression tests and random queries through the GPU server, over a stub of the CUDA run time
-#				(test/gpu_server.sh)
+#	cached		regression tests of what is read, and random queries, with columns cached by the first query that reads them
+#	server		regression tests of groups and their states, and random queries, through the GPU server, over a stub of the
+#				CUDA run time (test/gpu_server.sh)
 #	isolation	test/specs/*.spec
 #	tap			test/t/*.pl
 #	diff		random queries (test/diff/), and half as many over tables whose pages have a history
@@ -49,6 +48,9 @@
 #	STATES, STATES_SEED				2000, 1
 #	FUZZ_SECONDS, FUZZ_SEED			5, 1; seconds for the server, and as many for backends
 #	STRESS_SECONDS, STRESS_SEED		24, 1
+#
+# EVERYTHING=1 runs all regression tests in the parts cached and server, too, except those for which the part's setting has no effect.
+# Without it these parts omit tests of code that does not depend on the setting (omitted, below).
 #
 # Each part's output appears when the part has ended, and ends with the part's seconds. Tests that cannot run here are
 # listed as skipped. If a test failed, all failed tests are listed at the end, with the first lines of each cause. The last
@@ -250,6 +252,28 @@ sets_the_cache() {
 		! grep -qE '^\\c( |$)|RESET gpuagg\.cache;|RESET ALL|DISCARD ALL' "$file"
 }
 
+# Regression tests that a part omits unless EVERYTHING is set. The part cached omits tests of what happens to values after they were
+# read. The part server omits tests of how rows are read and joined, of plans, of states that the CPU engine alone has, and of what
+# participants of parallel plans exchange. Random queries of both parts have all of these, too.
+omitted_cached='aggregates_modes argextreme_types eager_aggregation extension fallback_memory final_values first_groups forged_states
+	group_bits grouping_sets hash_flooding heap_bitmaps heap_dead_entries heap_indexes histogram2d histogram_edges histogram_tools
+	interval_states kept_groups long_lists lookup_order lookup_plans memory memory_settings moments nested_groups ordered ordered_cases
+	ordered_grouping_sets ordered_large ordered_sets ordered_sorts own_aggregates own_states parallel_bitmaps parallel_distinct
+	parallel_ordered parallel_pieces partial_states plan_shapes regression_states row_orders set_operations shared_parts
+	shared_values sketch sorted states_of_databases states_of_releases stored_states strategy summary top_n value_counts'
+omitted_server='cached_forms cache_bounds cache_extremes cache_memo eager_aggregation extension fallback_memory feed_columns few_times
+	few_values forged_states heap_bitmaps heap_indexes heap_pages heap_tables histogram_tools lookup_many lookup_order lookup_plans
+	lookup_subplans long_lists memory_settings nested_groups ordered_cases own_aggregates own_states parallel_bitmaps
+	parallel_distinct parallel_ordered parallel_pieces partial_states plan_shapes set_operations several_scales shared_parts
+	shared_values states_of_databases states_of_releases summary top_n top_rows value_counts'
+
+# omitted PART: prints the names of the tests that a part omits
+omitted() {
+	local list=omitted_$1
+
+	[[ -n ${EVERYTHING:-}${REGRESS:-} ]] || xargs -n1 <<<"${!list}"
+}
+
 # The regression tests and the differential test with eager caching, without tests for which nothing would differ from the part
 # regress. The seed differs from that of the part diff, so the queries differ too.
 part_cached() {
@@ -258,7 +282,7 @@ part_cached() {
 	local DIFF_QUERIES=$((${DIFF_QUERIES:-1500} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
 
 	mkdir -p "$results"
-	REGRESS=$(tests_of cached | while read -r t; do sets_the_cache "$t" || echo "$t"; done | xargs)
+	REGRESS=$(tests_of cached | grep -vxFf <(omitted cached) | while read -r t; do sets_the_cache "$t" || echo "$t"; done | xargs)
 	[[ -z $REGRESS ]] || part_regress
 	part_diff
 }
@@ -279,7 +303,7 @@ part_isolation() {
 	pg_stop
 }
 
-# through_server NAME PROGRAM QUERIES: the regression tests, and QUERIES random queries, through the GPU server PROGRAM
+# through_server NAME PROGRAM QUERIES: regression tests, and QUERIES random queries, through the GPU server PROGRAM
 through_server() {
 	local out=$results/$1 program status
 
@@ -288,7 +312,7 @@ through_server() {
 	mkdir -p "$out"
 	pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" \
 		max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off || { fail "$1 (no cluster)"; return; }
-	TESTS=${REGRESS:+$(tests_of server | xargs)} OUT_DIR=$out QUERIES=$3 SEED=${DIFF_SEED:-1} \
+	TESTS=${REGRESS:+$(tests_of server | xargs)} OMIT=$(omitted server | xargs) OUT_DIR=$out QUERIES=$3 SEED=${DIFF_SEED:-1} \
 		"$top/test/gpu_server.sh" regress diff >"$results/$1.log" 2>&1
 	status=$?
 	tap_lines "$1" <"$results/$1.log" || status=1
