@@ -1672,6 +1672,56 @@ COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
 'result of an aggregate of this state; the third argument is a null of the result''s type; for a null state, the result without rows';
 
 /*
+ * Sketches that are kept in tables, under plain names. Their states are those of gpuagg_merge, too.
+ */
+CREATE FUNCTION gpuagg_hll_state(internal) RETURNS gpuagg_state AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_hll_state(internal) IS 'final function of gpu_approx_count_distinct_state; null for null';
+CREATE FUNCTION gpuagg_hll_merge(gpuagg_state, gpuagg_state) RETURNS gpuagg_state
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_hll_merge(gpuagg_state, gpuagg_state) IS
+'transition function of gpu_approx_count_distinct_merge; a null state is an empty one';
+CREATE FUNCTION gpuagg_sketch_accum(internal, float8) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_sketch_accum(internal, float8) IS
+'transition function of gpu_approx_percentile_state; null values change nothing';
+CREATE FUNCTION gpuagg_sketch_state(internal) RETURNS gpuagg_state AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_sketch_state(internal) IS 'final function of gpu_approx_percentile_state; null for null';
+CREATE FUNCTION gpuagg_sketch_merge(gpuagg_state, gpuagg_state) RETURNS gpuagg_state
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_sketch_merge(gpuagg_state, gpuagg_state) IS
+'transition function of gpu_approx_percentile_merge; a null state is an empty one';
+CREATE AGGREGATE gpu_approx_count_distinct_state("any") (
+    SFUNC = gpuagg_hll_transfn, STYPE = internal, FINALFUNC = gpuagg_hll_state, COMBINEFUNC = gpuagg_hll_combine,
+    SERIALFUNC = gpuagg_hll_serialize, DESERIALFUNC = gpuagg_hll_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_count_distinct_state("any") IS
+'sketch of the distinct non-null values, as a state for tables, of at most 16 kB: gpu_approx_count_distinct_merge combines such states, and gpu_approx_count_distinct_estimate reads them; null without rows';
+CREATE AGGREGATE gpu_approx_count_distinct_merge(state gpuagg_state) (
+    SFUNC = gpuagg_hll_merge, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_hll_merge, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_count_distinct_merge(gpuagg_state) IS
+'the state over the rows of all states; null states are skipped, null without one; an error for a state of another aggregate';
+CREATE FUNCTION gpu_approx_count_distinct_estimate(state gpuagg_state) RETURNS int8
+    AS 'MODULE_PATHNAME', 'gpuagg_hll_read' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_approx_count_distinct_estimate(gpuagg_state) IS
+'what gpu_approx_count_distinct returns for the rows of the state; 0 for null; an error for a state of another aggregate';
+CREATE AGGREGATE gpu_approx_percentile_state(x float8) (
+    SFUNC = gpuagg_sketch_accum, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_state,
+    COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_percentile_state(float8) IS
+'sketch of the non-null values, as a state for tables, of at most 33 kB: gpu_approx_percentile_merge combines such states, and gpu_approx_percentile_estimate reads them; null without a value';
+CREATE AGGREGATE gpu_approx_percentile_merge(state gpuagg_state) (
+    SFUNC = gpuagg_sketch_merge, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_sketch_merge, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_percentile_merge(gpuagg_state) IS
+'the state over the rows of all states; null states are skipped, null without one; an error for a state of another aggregate';
+CREATE FUNCTION gpu_approx_percentile_estimate(state gpuagg_state, fraction float8) RETURNS float8
+    AS 'MODULE_PATHNAME', 'gpuagg_sketch_read' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_approx_percentile_estimate(gpuagg_state, float8) IS
+'what gpu_approx_percentile returns for the rows of the state and this fraction, which is between 0 and 1; null for null; an error for a state of another aggregate';
+CREATE FUNCTION gpu_approx_percentile_estimate(state gpuagg_state, fractions float8[]) RETURNS float8[]
+    AS 'MODULE_PATHNAME', 'gpuagg_sketch_multi_read' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_approx_percentile_estimate(gpuagg_state, float8[]) IS
+'what gpu_approx_percentile returns for the rows of the state and these fractions, which are between 0 and 1: an array like theirs, with null for null; null for null; an error for a state of another aggregate';
+
+/*
  * Columns as the asking server declares them, in the arguments and keys of these states. gpuagg_as_type is immutable for
  * postgres_fdw, which sends it: the settings that it depends on are an argument.
  */
@@ -1851,6 +1901,11 @@ CREATE AGGREGATE gpuagg_moments_accum_state(float8) (
     SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_moments_accum_state(float8) IS
 'transition value of gpu_kurtosis(double precision) and of the other aggregates with this transition function, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_sketch_accum_state(float8) (
+    SFUNC = gpuagg_sketch_accum, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_serialize,
+    COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_sketch_accum_state(float8) IS
+'transition value of gpu_approx_percentile_state(double precision) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
 CREATE AGGREGATE gpuagg_sketch_transfn_state(float8, float8) (
     SFUNC = gpuagg_sketch_transfn, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_serialize,
     COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize, PARALLEL = SAFE);

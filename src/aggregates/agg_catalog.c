@@ -175,6 +175,15 @@ aggmap_core_function(Oid fn, char **symbol)
 	return core;
 }
 
+/* Returns whether this is the final function of gpu_..._state: its result is a gpuagg_state. */
+static bool
+makes_state(Oid finalfn)
+{
+	const char *symbol = OidIsValid(finalfn) ? function_symbol(finalfn) : "";
+
+	return strcmp(symbol, "gpuagg_hll_state") == 0 || strcmp(symbol, "gpuagg_sketch_state") == 0;
+}
+
 /* Returns the row of agg_list.h for a transition function, or NULL. */
 static const AggRow *
 find_row(Oid transfn)
@@ -248,11 +257,14 @@ aggmap_lookup(Oid aggfnoid)
 		}
 		if (made.ours && strcmp(function_symbol(transfn), "gpuagg_merge_accum") == 0)
 			made.role = AGG_ROLE_MERGE;
+		else if (made.ours && makes_state(finalfn))
+			made.role = AGG_ROLE_STATE;
 		row = find_row(transfn);
 		made.row = row ? row : &aggmap_fallback_row;
 		made.finalfn = aggmap_core_function(finalfn, &symbol);
 		/* the slots of these make the result, never the transition value */
-		if (finalize_is_direct(made.row->kind) && returns_state(aggfnoid))
+		if (finalize_is_direct(made.row->kind) &&
+			(returns_state(aggfnoid) || made.role == AGG_ROLE_STATE))
 			made.row = &aggmap_fallback_row;
 		/* other aggregates with core's transition function, and hypothetical sets, are not taken */
 		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL &&

@@ -29,6 +29,7 @@ typedef enum AggRole
 {
 	AGG_ROLE_NONE,
 	AGG_ROLE_MERGE,       /* gpuagg_merge */
+	AGG_ROLE_STATE,       /* gpu_approx_count_distinct_state, gpu_approx_percentile_state */
 	AGG_ROLE_CITUS_TEXT,  /* Citus's worker_partial_agg */
 	AGG_ROLE_CITUS_BINARY /* Citus's worker_binary_partial_agg */
 } AggRole;
@@ -55,7 +56,7 @@ typedef enum PartialForm
 	PARTIAL_RESULT, /* its result */
 	PARTIAL_TRANS,  /* core's partial aggregate: its transition value, serialized if it is internal
 					 */
-	PARTIAL_STATE,  /* gpuagg_merge: a gpuagg_state */
+	PARTIAL_STATE,  /* gpuagg_merge and gpu_..._state: a gpuagg_state */
 	PARTIAL_TEXT,   /* Citus: the text of the transition value, as cstring */
 	PARTIAL_BINARY  /* Citus: its binary form, as bytea */
 } PartialForm;
@@ -66,8 +67,7 @@ typedef struct PartialCall
 	Aggref *aggref; /* the aggregate to be computed */
 	Oid called;     /* the aggregate that the query calls: the same, or one that stands for it */
 	PartialForm form;
-	bool merged; /* the argument of gpuagg_merge is the aggregate's transition value, as a
-					gpuagg_state */
+	bool merged; /* the call makes a gpuagg_state, or passes one to an aggregate of Citus */
 } PartialCall;
 
 /* Returns whether this is one of the extension's aggregates (gpu_*). */

@@ -1,6 +1,6 @@
 /*
  * hll.h
- *	  The sketch of gpu_approx_count_distinct, for gpu_summary.
+ *	  The sketch of gpu_approx_count_distinct.
  */
 #ifndef GPUAGG_AGGREGATES_HLL_H
 #define GPUAGG_AGGREGATES_HLL_H

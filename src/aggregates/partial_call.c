@@ -147,6 +147,30 @@ merge_call(const Aggref *outer, Node *arg)
 }
 
 /*
+ * Returns the call of gpu_approx_count_distinct or gpu_approx_percentile whose state a call of
+ * gpu_..._state makes, or NULL. The fraction is no part of the sketch.
+ */
+static Aggref *
+state_call(const Aggref *aggref)
+{
+	List *args = list_make1(call_argument(aggref, 0));
+	Oid any[] = {ANYOID};
+	Oid floats[] = {FLOAT8OID, FLOAT8OID};
+	Oid agg;
+
+	if (aggmap_partial_kind(aggref->aggfnoid) == PARTIAL_HLL)
+		agg = partial_own_function("gpu_approx_count_distinct", any, 1);
+	else
+	{
+		agg = partial_own_function("gpu_approx_percentile", floats, 2);
+		args = lappend(args,
+					   makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(0.5),
+								 false, FLOAT8PASSBYVAL));
+	}
+	return OidIsValid(agg) ? make_call(aggref, agg, args, aggref->inputcollid, true) : NULL;
+}
+
+/*
  * Returns the call that a partial aggregate of Citus stands for. Its member aggref is NULL if the
  * arguments are not as expected.
  */
@@ -191,6 +215,12 @@ partial_call(const Aggref *aggref)
 		call.form = PARTIAL_STATE;
 		call.merged = true;
 		call.aggref = merge_call(aggref, call_argument(aggref, 0));
+	}
+	else if (role == AGG_ROLE_STATE)
+	{
+		call.form = PARTIAL_STATE;
+		call.merged = true;
+		call.aggref = state_call(aggref);
 	}
 	else
 		call = citus_call(aggref, role);
@@ -427,7 +457,7 @@ partial_original_aggregate(Node *node)
 		return NULL;
 	call = partial_call(linitial_node(Aggref, finish->args));
 	/* with another type, gpuagg_finish() raises its error */
-	if (call.form != PARTIAL_STATE ||
+	if (call.form != PARTIAL_STATE || aggmap_role(call.called) != AGG_ROLE_MERGE ||
 		constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid ||
 		finish->funcresulttype != result_type(call.aggref))
 		return NULL;

@@ -264,12 +264,8 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(sketch);
 }
 
-/*
- * Returns the elements of an array of fractions, and sets *n to their number; NaN for NULL. Raises
- * an error if a fraction is out of range.
- */
-static double *
-read_fractions(ArrayType *array, int *n)
+double *
+sketch_read_fractions(ArrayType *array, int *n)
 {
 	Datum *elements;
 	bool *nulls;
@@ -317,7 +313,7 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 		memcmp(array, sketch->array, VARSIZE(array)) != 0)
 	{
 		int n;
-		double *fractions = read_fractions((ArrayType *) array, &n);
+		double *fractions = sketch_read_fractions((ArrayType *) array, &n);
 
 		if (sketch == NULL)
 			sketch = sketch_create(cxt, fractions, n);
@@ -643,6 +639,30 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(fraction_value(sketch, ordered_buckets(sketch), sketch->fractions[0]));
 }
 
+ArrayType *
+sketch_percentile_array(const Sketch *sketch, const double *fractions, int n)
+{
+	Bucket *buckets;
+	Datum *elements;
+	bool *nulls;
+	int lower = 1;
+
+	if (n == 0)
+		return construct_empty_array(FLOAT8OID);
+	buckets = ordered_buckets(sketch);
+	elements = palloc(n * sizeof(Datum));
+	nulls = palloc(n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		nulls[i] = isnan(fractions[i]);
+		elements[i] =
+			nulls[i] ? (Datum) 0 : Float8GetDatum(fraction_value(sketch, buckets, fractions[i]));
+	}
+	return construct_md_array(elements, nulls, 1, &n, &lower, FLOAT8OID, sizeof(float8),
+							  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+}
+
 /*
  * Final function of gpu_approx_percentile with an array of fractions. NULL if no row counts, or
  * the array is NULL.
@@ -651,28 +671,9 @@ Datum
 gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 {
 	Sketch *sketch = state_argument(fcinfo, 0);
-	Bucket *buckets;
-	Datum *elements;
-	bool *nulls;
-	int n;
-	int lower = 1;
 
 	if (sketch == NULL || sketch->head.nfractions < 0)
 		PG_RETURN_NULL();
-	n = sketch->head.nfractions;
-	if (n == 0)
-		PG_RETURN_ARRAYTYPE_P(construct_empty_array(FLOAT8OID));
-	buckets = ordered_buckets(sketch);
-	elements = palloc(n * sizeof(Datum));
-	nulls = palloc(n * sizeof(bool));
-	for (int i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		nulls[i] = isnan(sketch->fractions[i]);
-		elements[i] = nulls[i] ?
-			(Datum) 0 :
-			Float8GetDatum(fraction_value(sketch, buckets, sketch->fractions[i]));
-	}
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &n, &lower, FLOAT8OID,
-											 sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	PG_RETURN_ARRAYTYPE_P(
+		sketch_percentile_array(sketch, sketch->fractions, sketch->head.nfractions));
 }

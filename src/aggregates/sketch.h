@@ -1,6 +1,6 @@
 /*
  * sketch.h
- *	  The sketch of gpu_approx_percentile, for gpu_summary.
+ *	  The sketch of gpu_approx_percentile.
  */
 #ifndef GPUAGG_SKETCH_H
 #define GPUAGG_SKETCH_H
@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "utils/array.h"
 
 typedef struct Sketch Sketch;
 
@@ -37,6 +38,18 @@ extern void sketch_range(const Sketch *sketch, double *min, double *max, double 
 /* Sets results[i] to the approximate percentile for fractions[i]. There must be a value. */
 extern void sketch_percentiles(const Sketch *sketch, const double *fractions, int n,
 							   double *results);
+
+/*
+ * Returns the elements of an array of fractions, and sets *n to their number; NaN for NULL. Raises
+ * an error if a fraction is out of range.
+ */
+extern double *sketch_read_fractions(ArrayType *array, int *n);
+
+/*
+ * Returns the approximate percentiles for n fractions; NULL for a fraction that is NaN. There must
+ * be a value.
+ */
+extern ArrayType *sketch_percentile_array(const Sketch *sketch, const double *fractions, int n);
 
 /*
  * Sets counts[i] to the number of finite values in bin i of n equal ones between the least and the

@@ -40,4 +40,40 @@ SELECT gpuagg_merge(s) FROM (SELECT visitors FROM days UNION ALL SELECT stay FRO
 SELECT gpuagg_merge(s) FROM (SELECT stay FROM days UNION ALL SELECT gpuagg_merge(gpuagg_pack('gpu_approx_percentile(float8, float8)', seconds, 0.4::float8)) FROM rows_of_days) x(s);
 SELECT gpuagg_merge('\x0106ffffffff'::gpuagg_state);
 SELECT gpuagg_merge('\x0206'::gpuagg_state);
+
+-- the same by plain names: in the custom scan, as plain aggregates, and in parallel
+CREATE FUNCTION pg_temp.sketches(require text) RETURNS TABLE (day int, visitors gpuagg_state, stay gpuagg_state) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('gpuagg.require', require, true);
+	RETURN QUERY SELECT r.day, gpu_approx_count_distinct_state(visitor), gpu_approx_percentile_state(seconds) FROM rows_of_days r GROUP BY 1;
+	PERFORM set_config('gpuagg.require', 'allow', true);
+END $$;
+SELECT how, count(*), bool_and(d.visitors::text = s.visitors::text) AS visitors, bool_and(gpu_approx_percentile_estimate(d.stay, 0.9) = gpu_approx_percentile_estimate(s.stay, 0.9)) AS stay
+FROM (VALUES ('require'), ('forbid')) h(how), pg_temp.sketches(how) s JOIN days d USING (day) GROUP BY 1 ORDER BY 1;
+-- without grouping, with NULLs, over other types, with DISTINCT and FILTER
+SELECT gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(nullif(visitor, 3))) = gpu_approx_count_distinct(nullif(visitor, 3)) AS integers,
+	gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(visitor::text)) = gpu_approx_count_distinct(visitor::text) AS text,
+	gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(ARRAY[day, visitor])) = gpu_approx_count_distinct(ARRAY[day, visitor]) AS arrays,
+	gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(DISTINCT visitor)) = gpu_approx_count_distinct(visitor) AS distincts,
+	gpu_approx_percentile_estimate(gpu_approx_percentile_state(seconds) FILTER (WHERE n < 9), 0.3) = gpu_approx_percentile(seconds, 0.3) FILTER (WHERE n < 9) AS filtered
+FROM rows_of_days;
+SELECT month, m.answer = concat_ws(' ', gpu_approx_count_distinct_estimate(v), gpu_approx_percentile_estimate(s, 0.3), gpuagg_finish(n, 'gpu_sum(int8)', NULL::numeric)) AS same,
+	gpu_approx_percentile_estimate(s, '{0.3,NULL,0.9}'::float8[]) = gpu_approx_percentile_estimate(s, ARRAY[0.3, NULL, 0.9]) AS fractions
+FROM months m JOIN (SELECT day / 15 AS month, gpu_approx_count_distinct_merge(visitors) AS v, gpu_approx_percentile_merge(stay) AS s, gpuagg_merge(sum) AS n FROM days GROUP BY 1) d USING (month) ORDER BY 1;
+SET gpuagg.require = 'require';
+SELECT month, m.answer = concat_ws(' ', gpu_approx_count_distinct_estimate(v), gpu_approx_percentile_estimate(s, 0.3), n) AS same
+FROM months m JOIN (SELECT day / 15 AS month, gpu_approx_count_distinct_state(visitor) AS v, gpu_approx_percentile_state(seconds) AS s, gpu_sum(n) AS n FROM rows_of_days GROUP BY 1) d USING (month) ORDER BY 1;
+RESET gpuagg.require;
+SELECT count(*) AS running, count(DISTINCT e) AS various FROM (SELECT gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_merge(visitors) OVER (ORDER BY day)) FROM days) w(e);
+SELECT (SELECT gpu_approx_count_distinct_state(visitor) FROM rows_of_days WHERE false) IS NULL AS no_rows, gpu_approx_count_distinct_estimate(NULL) AS none, (SELECT gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(NULL::int))) AS nulls,
+	(SELECT gpu_approx_percentile_state(NULL)) IS NULL AS no_value, gpu_approx_percentile_estimate(NULL::gpuagg_state, 0.5) IS NULL AS null_state, gpu_approx_percentile_estimate(stay, NULL::float8) IS NULL AS null_fraction,
+	gpu_approx_percentile_estimate(stay, '{}'::float8[]) AS empty
+FROM days WHERE day = 0;
+-- states of other aggregates, fractions out of range
+SELECT gpu_approx_count_distinct_merge(stay) FROM days;
+SELECT gpu_approx_percentile_merge(s) FROM (SELECT stay FROM days UNION ALL SELECT visitors FROM days) x(s);
+SELECT gpu_approx_count_distinct_estimate(sum) FROM days;
+SELECT gpu_approx_percentile_estimate(visitors, 0.5) FROM days;
+SELECT gpu_approx_percentile_estimate(stay, 1.5) FROM days;
+SELECT gpu_approx_percentile_estimate(stay, '{{0.1},{0.5}}'::float8[]) FROM days;
 DROP TABLE rows_of_days, days, months;
