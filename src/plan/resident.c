@@ -6,16 +6,20 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "cache/proof.h"
 #include "plan/group_query.h"
@@ -23,25 +27,76 @@
 #include "spec.h"
 
 /* Rows of queries with more columns are not cached on the GPU. */
-#define MOST_COLUMNS 32
+#define MOST_COLUMNS 100
 
-/* Returns whether the GPU can cache all of these columns: few, and none stored as Datums. */
-static bool
-are_columns_supported(Relation rel, const Bitmapset *attnos)
+/*
+ * An expression over a column whose values are numbered is computed by the CPU once for each of
+ * them.  With more values in the column, the CPU engine is the better one for such a query.
+ */
+#define MOST_COMPUTED_VALUES 65536
+
+/* Columns of a table that a query reads, offset by FirstLowInvalidHeapAttributeNumber. */
+typedef struct ColumnsRead
 {
-	TupleDesc desc = RelationGetDescr(rel);
+	Bitmapset *all;
+	Bitmapset *computed; /* those in expressions of more than the column */
+} ColumnsRead;
+
+static void
+add_columns(ColumnsRead *columns, Node *expr, Index varno)
+{
+	pull_varattnos(expr, varno, &columns->all);
+	while (IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	if (!IsA(expr, Var))
+		pull_varattnos(expr, varno, &columns->computed);
+}
+
+/* Returns whether a column has few different values, as far as statistics say. */
+static bool
+has_few_values(Relation rel, AttrNumber attno)
+{
+	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(rel)),
+									  Int16GetDatum(attno), BoolGetDatum(false));
+	double n;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	n = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+	ReleaseSysCache(tuple);
+	/* a negative number is that of distinct values for each row, with the opposite sign */
+	return (n < 0 ? -n * rel->rd_rel->reltuples : n) <= MOST_COMPUTED_VALUES;
+}
+
+/*
+ * Returns whether the GPU can cache a column: as a number, or by numbers of its values.  Numerics
+ * without a scale are neither.
+ */
+static bool
+is_column_supported(Relation rel, AttrNumber attno, bool computed)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+	int16 scale;
+
+	if (spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_DATUM)
+		return true;
+	return !att->attbyval && att->attlen != -2 && getBaseType(att->atttypid) != NUMERICOID &&
+		(!computed || has_few_values(rel, attno));
+}
+
+static bool
+are_columns_supported(Relation rel, const ColumnsRead *columns)
+{
 	int member = -1;
 
-	if (bms_num_members(attnos) > MOST_COLUMNS)
+	if (bms_num_members(columns->all) > MOST_COLUMNS)
 		return false;
-	while ((member = bms_next_member(attnos, member)) >= 0)
+	while ((member = bms_next_member(columns->all, member)) >= 0)
 	{
 		AttrNumber attno = member + FirstLowInvalidHeapAttributeNumber;
-		int16 scale;
 
 		if (attno <= 0 ||
-			spec_column_type(TupleDescAttr(desc, attno - 1)->atttypid,
-							 TupleDescAttr(desc, attno - 1)->atttypmod, &scale) == COLUMN_DATUM)
+			!is_column_supported(rel, attno, bms_is_member(member, columns->computed)))
 			return false;
 	}
 	return true;
@@ -52,14 +107,14 @@ are_columns_supported(Relation rel, const Bitmapset *attnos)
  * GPU cannot cache them.
  */
 static double
-table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
+table_share(Oid relid, const ColumnsRead *columns, BlockNumber nblocks)
 {
 	Relation rel = table_open(relid, NoLock); /* the planner has locked it */
 	double share = 0;
 
 	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_unsupported_reason(rel) == NULL &&
-		are_columns_supported(rel, attnos))
-		share = cache_table_share(rel, nblocks, attnos);
+		are_columns_supported(rel, columns))
+		share = cache_table_share(rel, nblocks, columns->all);
 	table_close(rel, NoLock);
 	return share;
 }
@@ -72,17 +127,17 @@ static double
 scan_share(GroupQuery *query, Path *scan, const PathTarget *target)
 {
 	RelOptInfo *rel = scan->parent;
-	Bitmapset *attnos = NULL;
+	ColumnsRead columns = {NULL};
 	ListCell *lc;
 
 	if (scan->pathtype != T_SeqScan || scan->parallel_aware || scan->parallel_workers > 0 ||
 		scan->param_info != NULL)
 		return 0;
 	foreach (lc, target->exprs)
-		pull_varattnos(lfirst(lc), rel->relid, &attnos);
+		add_columns(&columns, lfirst(lc), rel->relid);
 	foreach (lc, rel->baserestrictinfo)
-		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &attnos);
-	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, attnos, rel->pages);
+		add_columns(&columns, (Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid);
+	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, &columns, rel->pages);
 }
 
 /* Returns whether a type is an integer by which the GPU can find inner rows. */
