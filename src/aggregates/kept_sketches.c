@@ -1,7 +1,7 @@
 /*
  * kept_sketches.c
- *	  Sketches that are kept in tables: gpu_approx_count_distinct_state, gpu_approx_percentile_state,
- *	  and what merges and reads such states.
+ *	  Sketches that are kept in tables: gpu_approx_count_distinct_state,
+ *	  gpu_approx_percentile_state, and what merges and reads such states.
  *
  * A state is a gpuagg_state (partial_state.c): the one that gpuagg_merge(gpuagg_pack(...)) makes of
  * gpu_approx_count_distinct(x) and of gpu_approx_percentile(x, 0.5). So both kinds of calls
