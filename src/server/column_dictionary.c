@@ -65,7 +65,7 @@ struct Dictionary
 	Dictionary *next;
 	int users;
 	bool retired;
-	uint64_t counted; /* the bytes that bytes_of_all has of it */
+	uint64_t counted; /* its bytes in bytes_of_all, or in retired_bytes */
 	WireTableKey table;
 	WireColumnKey column;
 
@@ -85,6 +85,7 @@ struct Dictionary
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static Dictionary *list;
 static uint64_t bytes_of_all;
+static uint64_t retired_bytes;
 static uint64_t retired_count;
 
 /*
@@ -105,19 +106,12 @@ next_id(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Updates bytes_of_all after the dictionary has grown. */
+/* Counts so many bytes for the dictionary. The caller has list_lock. */
 static void
-count_bytes(Dictionary *dict)
+count_bytes(Dictionary *dict, uint64_t bytes)
 {
-	pthread_mutex_lock(&list_lock);
-	if (!dict->retired)
-	{
-		uint64_t now = dictionary_bytes(dict);
-
-		bytes_of_all += now - dict->counted;
-		dict->counted = now;
-	}
-	pthread_mutex_unlock(&list_lock);
+	*(dict->retired ? &retired_bytes : &bytes_of_all) += bytes - dict->counted;
+	dict->counted = bytes;
 }
 
 static void
@@ -203,8 +197,7 @@ dictionary_take(WireTableKey table, const WireColumnKey *column, bool make)
 		dict->column = *column;
 		dict->next = list;
 		list = dict;
-		dict->counted = dictionary_bytes(dict);
-		bytes_of_all += dict->counted;
+		count_bytes(dict, dictionary_bytes(dict));
 	}
 	if (dict)
 		dict->users++;
@@ -236,7 +229,7 @@ dictionary_give(Dictionary *dict)
 	if (last)
 	{
 		*at = dict->next;
-		bytes_of_all -= dict->counted;
+		count_bytes(dict, 0);
 	}
 	pthread_mutex_unlock(&list_lock);
 	if (last)
@@ -249,9 +242,11 @@ dictionary_retire(Dictionary *dict)
 	pthread_mutex_lock(&list_lock);
 	if (!dict->retired)
 	{
+		uint64_t bytes = dict->counted;
+
+		count_bytes(dict, 0);
 		__atomic_store_n(&dict->retired, true, __ATOMIC_RELEASE);
-		bytes_of_all -= dict->counted;
-		dict->counted = 0;
+		count_bytes(dict, bytes);
 		__atomic_add_fetch(&retired_count, 1, __ATOMIC_SEQ_CST);
 	}
 	pthread_mutex_unlock(&list_lock);
@@ -282,6 +277,17 @@ dictionary_bytes_of_all(void)
 
 	pthread_mutex_lock(&list_lock);
 	bytes = bytes_of_all;
+	pthread_mutex_unlock(&list_lock);
+	return bytes;
+}
+
+uint64_t
+dictionary_retired_bytes(void)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&list_lock);
+	bytes = retired_bytes;
 	pthread_mutex_unlock(&list_lock);
 	return bytes;
 }
@@ -467,7 +473,9 @@ dictionary_add(Dictionary *dict, const char *from, uint32_t nentries, uint32_t *
 		ok = codes[i] != DICTIONARY_NO_CODE;
 		image += lengths[i];
 	}
-	count_bytes(dict);
+	pthread_mutex_lock(&list_lock);
+	count_bytes(dict, dictionary_bytes(dict));
+	pthread_mutex_unlock(&list_lock);
 	pthread_mutex_unlock(&dict->lock);
 	return ok;
 }

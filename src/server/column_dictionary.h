@@ -33,9 +33,13 @@ extern void dictionary_retire(Dictionary *dict);
 extern bool dictionary_is_retired(const Dictionary *dict);
 extern uint64_t dictionary_retired_count(void);
 
-/* Return bytes of host memory: of one dictionary, and of all that are not retired. */
+/*
+ * Return bytes of host memory: of one dictionary, of all that are not retired, and of retired ones
+ * that something still has a reference to.
+ */
 extern uint64_t dictionary_bytes(const Dictionary *dict);
 extern uint64_t dictionary_bytes_of_all(void);
+extern uint64_t dictionary_retired_bytes(void);
 
 /* Not the code of any entry. */
 #define DICTIONARY_NO_CODE UINT32_MAX

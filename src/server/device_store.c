@@ -404,6 +404,16 @@ is_mostly_dead(const StoreTable *table, const StoreColumn *column, const Diction
 }
 
 /*
+ * Returns whether dictionaries would have too many bytes with so many more. Retired ones, which
+ * queries still read, may have as many bytes as the others: evicting them frees nothing.
+ */
+static bool
+exceeds_host_memory(uint64_t bytes)
+{
+	return dictionary_bytes_of_all() + dictionary_retired_bytes() + bytes > 2 * store_host_limit();
+}
+
+/*
  * Keeps host memory within its limit, and the dictionary without too many dead values. Evicts other
  * columns with dictionaries. Returns false if that is not enough: the column is dropped, and will
  * not be stored now. If many of its ranges were replaced since its dictionary was made, the next
@@ -415,13 +425,15 @@ keep_dictionary(Store *store, StoreTable *table, StoreColumn *column, Dictionary
 	column->refused_host = 0;
 	if (dict == NULL)
 		return true;
+	if (dictionary_is_retired(dict))
+		return false;
 	if (is_mostly_dead(table, column, dict))
 	{
 		drop_dictionary(store, table, column, dict);
 		return false;
 	}
-	while (dictionary_bytes_of_all() > store_host_limit())
-		if (!store_evict(store, column->before, column->last, true))
+	while (dictionary_bytes_of_all() > store_host_limit() || exceeds_host_memory(0))
+		if (exceeds_host_memory(0) || !store_evict(store, column->before, column->last, true))
 		{
 			if (column->replaced == 0 || column->replaced < (uint32_t) table->nranges / 4)
 				column->refused_host = dictionary_bytes(dict);
@@ -511,8 +523,9 @@ is_still_refused(const Store *store, const StoreColumn *column)
 		return false;
 	evictable = store_evictable(store, column->before, column->last);
 	if (column->refused_host > 0 &&
-		dictionary_bytes_of_all() + column->refused_host >
-			store_host_limit() + evictable.dictionaries)
+		(dictionary_bytes_of_all() + column->refused_host >
+			 store_host_limit() + evictable.dictionaries ||
+		 exceeds_host_memory(column->refused_host)))
 		return true;
 	return column->refused > 0 && evictable.device < store_shortage(store, column->refused);
 }

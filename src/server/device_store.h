@@ -166,7 +166,7 @@ extern uint32_t store_refused(int device, const WireResident *in);
 extern uint64_t store_host_bytes(int device);
 /*
  * Limits the host memory of all dictionaries; 0: an eighth of the limits of stored columns on all
- * devices.
+ * devices. Retired ones, which queries still read, may have as much again.
  */
 extern void store_set_host_limit(uint64_t bytes);
 

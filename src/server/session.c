@@ -389,9 +389,10 @@ on_store(Session *s, size_t length)
 	if (!device_ok(s, status))
 		return false;
 	stored.kept = kept;
-	s->entries.refused |= !kept;
 	if (!in.more)
 		store_entries_forget(&s->entries);
+	else if (!kept)
+		store_entries_refuse(&s->entries);
 	return stream_send(&s->stream, MESSAGE_STORED, &stored, sizeof(stored));
 }
 

@@ -27,6 +27,17 @@ start(StoreEntries *e, const WireStore *in)
 	e->refused = e->dict == NULL;
 }
 
+void
+store_entries_refuse(StoreEntries *e)
+{
+	dictionary_give(e->dict);
+	free(e->codes);
+	e->dict = NULL;
+	e->codes = NULL;
+	e->room = 0;
+	e->refused = true;
+}
+
 static bool
 make_room(StoreEntries *e, uint32_t n)
 {
@@ -69,19 +80,21 @@ store_entries_take(StoreEntries *e, const WireStore *in, const char *buffer)
 		start(e, in);
 	else if (!is_continued(e, in) || in->before != e->n)
 		return "entries of another range";
+	e->n = in->before + in->nentries;
+	if (e->refused)
+		return NULL;
 	copy = malloc(size + 1);
-	if (copy == NULL || !make_room(e, in->before + in->nentries))
-		e->refused = true;
+	if (copy == NULL || !make_room(e, e->n))
+		store_entries_refuse(e);
 	else
 	{
 		memcpy(copy, buffer + in->entries, size);
 		if (!has_valid_lengths(in, copy))
 			wrong = "lengths of entries";
-		else if (!e->refused && !dictionary_add(e->dict, copy, in->nentries, e->codes + in->before))
-			e->refused = true;
+		else if (!dictionary_add(e->dict, copy, in->nentries, e->codes + in->before))
+			store_entries_refuse(e);
 	}
 	free(copy);
-	e->n = in->before + in->nentries;
 	return wrong;
 }
 
@@ -100,7 +113,6 @@ store_entries_translate(const StoreEntries *e, uint32_t *values, uint32_t n)
 void
 store_entries_forget(StoreEntries *e)
 {
-	dictionary_give(e->dict);
-	free(e->codes);
+	store_entries_refuse(e);
 	memset(e, 0, sizeof(*e));
 }

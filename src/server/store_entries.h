@@ -18,8 +18,8 @@ typedef struct StoreEntries
 	WireColumnKey column;
 	uint64_t stamp;
 	uint32_t range;
-	Dictionary *dict; /* a reference; NULL: there is no memory */
-	bool refused;     /* some entries had no room: the column cannot be stored */
+	Dictionary *dict; /* a reference, or NULL */
+	bool refused;     /* some entries had no room: the column cannot be stored; dict is NULL */
 	uint32_t n;
 	uint32_t room;
 	uint32_t *codes; /* of n entries */
@@ -33,6 +33,8 @@ typedef struct StoreEntries
 extern const char *store_entries_take(StoreEntries *e, const WireStore *in, const char *buffer);
 /* Replaces n indexes of entries by codes of the dictionary. */
 extern void store_entries_translate(const StoreEntries *e, uint32_t *values, uint32_t n);
+/* Frees what is remembered, because the column cannot be stored. */
+extern void store_entries_refuse(StoreEntries *e);
 /* Frees everything; the next message must be the first one of a range. */
 extern void store_entries_forget(StoreEntries *e);
 

@@ -411,6 +411,42 @@ test_host_memory(void)
 	check_empty();
 }
 
+/* Dictionaries that are evicted while queries read them have a limit, too. */
+static void
+test_read_dictionaries(void)
+{
+	enum
+	{
+		READ = 20
+	};
+	Dictionary *read[READ];
+	WireColumnKey key = column_key(1, true);
+	uint64_t one, sum;
+
+	CHECK(store_column(0, 1, 1, true, 0, 1, TEXTS, 0, store_use()), "the column was not kept");
+	one = dictionary_bytes_of_all();
+	store_set_host_limit(2 * one);
+	for (int i = 0; i < READ; i++)
+	{
+		store_column(0, 1, 1, true, 0, ++stamps, TEXTS, 0, store_use());
+		read[i] = dictionary_take((WireTableKey){1}, &key, false);
+		if (read[i])
+			dictionary_retire(read[i]);
+		store_forget(0);
+	}
+	sum = dictionary_bytes_of_all() + dictionary_retired_bytes();
+	CHECK(sum > 2 * one && sum <= 5 * one, "dictionaries have %d bytes, one has %d", (int) sum,
+		  (int) one);
+	store_column(0, 1, 1, true, 0, ++stamps, TEXTS, 0, store_use());
+	CHECK(is_refused(0, 1, 1, true), "the column is not refused");
+	for (int i = 0; i < READ; i++)
+		dictionary_give(read[i]);
+	CHECK(dictionary_retired_bytes() == 0, "retired dictionaries were not freed");
+	CHECK(!is_refused(0, 1, 1, true), "the column is refused though there is room");
+	store_set_host_limit(0);
+	check_empty();
+}
+
 /* Nothing is evicted for memory that could not be freed anyway. */
 static void
 test_impossible_memory(void)
@@ -463,6 +499,7 @@ main(void)
 	RUN("entries that come in parts", test_parts);
 	RUN("a query keeps the dictionary that it reads", test_held_column);
 	RUN("dictionaries stay within the limit of host memory", test_host_memory);
+	RUN("dictionaries that queries read have a limit", test_read_dictionaries);
 	RUN("nothing is evicted for memory that cannot be freed", test_impossible_memory);
 	return unit_done();
 }

@@ -306,6 +306,52 @@ test_wrong_messages(void)
 	CHECK(wait_until_empty(), "memory or a session is left");
 }
 
+/* Sends a part of range 0 with one entry, of `bytes` bytes. Returns whether it is kept. */
+static bool
+send_part(Peer *peer, uint32_t before, uint32_t bytes)
+{
+	WireStore part = {.table = {TABLE},
+					  .nrows = 10,
+					  .column = column,
+					  .nentries = 1,
+					  .bytes = bytes,
+					  .before = before,
+					  .more = 1};
+	WireStored stored = {.kept = 0};
+
+	*(uint32_t *) peer->arena = bytes;
+	memset(peer->arena + sizeof(uint32_t), 'a' + (int) before, bytes);
+	CHECK(
+		request(peer, MESSAGE_STORE, &part, sizeof(part), MESSAGE_STORED, &stored, sizeof(stored)),
+		"%s", peer->failed.text);
+	return stored.kept != 0;
+}
+
+/* A part that is refused frees the dictionary at once, and so does a dictionary that is lost. */
+static void
+test_refused_parts(void)
+{
+	Dictionary *dict;
+	Peer peer;
+
+	CHECK(peer_open(&peer) && open_query(&peer), "%s", peer.failed.text);
+	store_set_host_limit(100000);
+	CHECK(send_part(&peer, 0, 1000) && !send_part(&peer, 1, 200000), "the limit is not kept");
+	CHECK(dictionary_bytes_of_all() == 0 && dictionary_retired_bytes() == 0,
+		  "a refused dictionary is kept");
+	CHECK(!send_part(&peer, 2, 1000) && dictionary_bytes_of_all() == 0,
+		  "a part behind a refused one is kept");
+	store_set_host_limit(0);
+	CHECK(send_part(&peer, 0, 1000), "another range is refused");
+	dict = dictionary_take((WireTableKey){TABLE}, &column, false);
+	dictionary_retire(dict);
+	dictionary_give(dict);
+	CHECK(!send_part(&peer, 1, 1000) && dictionary_retired_bytes() == 0,
+		  "entries are added to a dictionary that is not used any more");
+	peer_close(&peer);
+	CHECK(wait_until_empty(), "memory or a session is left");
+}
+
 int
 main(void)
 {
@@ -318,6 +364,7 @@ main(void)
 	RUN("groups and their values are right", test_right_groups);
 	RUN("a call that fails gives the right groups or one failure", test_failing_calls);
 	RUN("wrong messages fail", test_wrong_messages);
+	RUN("parts that are refused leave nothing", test_refused_parts);
 	printf("# %d runs, the query failed in %d\n", runs, failures);
 	return unit_done();
 }
