@@ -53,12 +53,29 @@ resident_has_all_rows(const Resident *r)
 		feed_resident_complete(r->rows);
 }
 
+/*
+ * Returns whether the rest of the rows may come as batches, while these keys are codes of their
+ * columns. The CPU fallback gets all batches then. So no key may look different where it is equal
+ * (1.0 and 1.00), because the fallback does not know whether its rows come before those of the GPU.
+ */
+static bool
+may_have_batches(const Resident *r)
+{
+	const AggSpec *spec = r->cuda->spec;
+
+	for (int k = 0; k < spec->nkeys; k++)
+		if (spec->keys[k].varies)
+			return false;
+	return r->rows->alone && !r->rows->follows && r->cuda->rows_given == 0 && !spec->ordered &&
+		!spec_has_sets(spec);
+}
+
 bool
 resident_choose_codes(Resident *r)
 {
 	CudaEngine *cuda = r->cuda;
 	bool all = resident_has_all_rows(r);
-	bool alone = r->rows->alone && !r->rows->follows && cuda->rows_given == 0;
+	bool undecided = !all && may_have_batches(r);
 
 	r->by_column = all;
 	for (int c = 0; c < cuda->query->ncols; c++)
@@ -66,8 +83,7 @@ resident_choose_codes(Resident *r)
 		const CudaDictionary *dict;
 		int s = r->coded[c];
 
-		if (r->codes[c] == VECTOR_NONE || all || !alone || cuda->spec->ordered ||
-			spec_has_sets(cuda->spec))
+		if (r->codes[c] == VECTOR_NONE || !undecided)
 			continue;
 		dict = cuda_dictionary(cuda->client, r->wire.table, &r->wire.stored[s],
 							   resident_attribute(r, s), r->outdated, false);

@@ -106,8 +106,8 @@ extern bool resident_has_all_rows(const Resident *r);
 /*
  * Decides whether keys that may be sent as codes of their columns are. Then no other rows can be
  * reduced with them: batches go to the CPU fallback, which has no sets and no order, and rows of
- * other tables would have other codes. So if there may be batches, only keys with many values are.
- * Returns false if the session is lost.
+ * other tables would have other codes. So if there may be batches, only keys with many values are,
+ * and only if all keys that are equal look the same. Returns false if the session is lost.
  */
 extern bool resident_choose_codes(Resident *r);
 /* Gives NULL among the keys that are codes of their columns a code: the number of entries. */
