@@ -50,12 +50,12 @@ read_values(const CudaEngine *cuda, const ColumnSpec *spec, const WireValued *in
 }
 
 /*
- * Fetches the values of n codes, or of as many as one answer has: *done. Returns false if the
- * session is lost.
+ * Fetches the values of n codes, or of as many as one answer has: *done. Takes their bytes from
+ * *left. Returns false if the session is lost.
  */
 static bool
 fetch_portion(CudaEngine *cuda, const CudaColumn *col, const uint32 *codes, uint32 n, Datum *values,
-			  uint32 *done)
+			  uint32 *done, size_t *left)
 {
 	Client *client = cuda->client;
 	size_t room = client->welcome.buffer_bytes;
@@ -70,6 +70,7 @@ fetch_portion(CudaEngine *cuda, const CudaColumn *col, const uint32 *codes, uint
 		return false;
 	client_settle(client);
 	*done = in.n;
+	*left -= Min(*left, in.bytes);
 	cuda->bytes_from_device += in.bytes;
 	return (in.n > 0 && in.n <= n &&
 			read_values(cuda, &cuda->spec->cols[col->col], &in, buffer + at, room - at, values)) ||
@@ -77,7 +78,8 @@ fetch_portion(CudaEngine *cuda, const CudaColumn *col, const uint32 *codes, uint
 }
 
 bool
-cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, Datum *values, bool *nulls)
+cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left, Datum *values,
+				bool *nulls)
 {
 	const CudaQuery *query = cuda->query;
 	const CudaColumn *col = &query->cols[query->keycol[k]];
@@ -101,13 +103,13 @@ cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, Datum *value
 	for (uint32 i = 0; i < m; i++)
 		if (i == 0 || codes[i] != codes[distinct - 1])
 			codes[distinct++] = codes[i];
-	for (uint32 at = 0; at < distinct; at += done)
+	for (uint32 at = 0; at<distinct && * left> 0; at += done)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!fetch_portion(cuda, col, codes + at, distinct - at, found + at, &done))
+		if (!fetch_portion(cuda, col, codes + at, distinct - at, found + at, &done, left))
 			return false;
 	}
-	for (int g = 0; g < n; g++)
+	for (int g = 0; g<n && * left> 0; g++)
 	{
 		uint32 code = cuda_query_code(query, k, packed + (size_t) g * query->wire->key_bytes);
 

@@ -71,6 +71,7 @@ typedef struct CudaEngine
 	void **returned_slots;   /* the caller's pointers to states in the arena; NULL: none */
 	uint32 ranks;            /* as in WireFetch: sketches come as counts of ranks */
 	uint64 next_group;
+	uint32 most_groups; /* of the next chunk, because keys have long values; 0: FETCH_GROUPS */
 	WireGroups ahead;   /* groups that came with FINISHED and were not returned yet; n 0: none */
 	CudaSpool *spool;   /* groups of a session that was given back; or NULL */
 	CudaSorted *sorted; /* state for rows that arrive grouped; or NULL */
@@ -150,10 +151,11 @@ extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, c
 
 /*
  * column_keys.c: unpacks key `k` of n groups, whose codes are those of a stored column, with values
- * in the current memory context. Returns false if the session is lost.
+ * in the current memory context. Takes their bytes from *left; if this becomes 0, some values are
+ * lacking. Returns false if the session is lost.
  */
-extern bool cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, Datum *values,
-							bool *nulls);
+extern bool cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left,
+							Datum *values, bool *nulls);
 
 /* groups.c */
 /*

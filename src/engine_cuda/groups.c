@@ -228,15 +228,46 @@ spool_groups(CudaEngine *cuda)
 	return true;
 }
 
-/* Returns false if the session is lost. */
+/*
+ * Copies the keys of out->ngroups groups. Values that are fetched may have *left bytes, see
+ * cuda_fetch_keys(). Returns false if the session is lost.
+ */
 static bool
-copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
+copy_keys(CudaEngine *cuda, const char *packed, size_t *left, GroupBatch *out)
 {
-	for (int k = 0; k < cuda->spec->nkeys; k++)
+	for (int k = 0; k<cuda->spec->nkeys && * left> 0; k++)
 		if (cuda->query->cols[cuda->query->keycol[k]].stored < 0)
 			cuda_query_keys(cuda->query, k, packed, out->ngroups, out->keys[k], out->keynulls[k]);
-		else if (!cuda_fetch_keys(cuda, k, packed, out->ngroups, out->keys[k], out->keynulls[k]))
+		else if (!cuda_fetch_keys(cuda, k, packed, out->ngroups, left, out->keys[k],
+								  out->keynulls[k]))
 			return false;
+	return true;
+}
+
+/*
+ * Makes a batch of a chunk's groups, or of the first ones if the values of their keys have too many
+ * bytes: *groups has only these then, and the next chunk begins with the others. Returns false if
+ * the session is lost.
+ */
+static bool
+copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch *out)
+{
+	const size_t room = Max(cuda->env.mem_limit / 2, WIRE_BUFFER_BYTES);
+	size_t left = 0;
+
+	for (uint32 n = groups->n; left == 0; n = (n + 1) / 2)
+	{
+		MemoryContextReset(cuda->group_cxt);
+		group_batch_init(out, cuda->spec, n, false);
+		out->ngroups = groups->n = n;
+		left = n > 1 ? room : SIZE_MAX;
+		if (!copy_keys(cuda, buffer + groups->keys, &left, out))
+			return false;
+	}
+	cuda->most_groups = left > room / 2 ? Min(2 * groups->n, FETCH_GROUPS) : groups->n;
+	out->matrix_size = cuda->query->matrix_size;
+	out->ranks = groups->ranks;
+	cuda_set_states(cuda, groups, buffer, 0, out);
 	return true;
 }
 
@@ -311,21 +342,15 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 		if (!cuda_spool_get(cuda->spool, &groups, &buffer))
 			elog(ERROR, "groups of the GPU server are missing");
 	}
-	else if (fetch_groups(cuda, &groups, FETCH_GROUPS))
+	else if (fetch_groups(cuda, &groups, cuda->most_groups ? cuda->most_groups : FETCH_GROUPS))
 		buffer = cuda->client->arena;
 	else
 	{
 		cuda_fail_client(cuda);
 		return false;
 	}
-	MemoryContextReset(cuda->group_cxt);
 	old = MemoryContextSwitchTo(cuda->group_cxt);
-	group_batch_init(out, cuda->spec, groups.n, false);
-	out->ngroups = groups.n;
-	out->matrix_size = cuda->query->matrix_size;
-	out->ranks = groups.ranks;
-	cuda_set_states(cuda, &groups, buffer, 0, out);
-	if (!copy_keys(cuda, buffer + groups.keys, out) ||
+	if (!copy_groups(cuda, &groups, buffer, out) ||
 		(cuda->spec->nordered_sets > 0 && !cuda_pick_ordered_sets(cuda, &groups, buffer, out)))
 	{
 		MemoryContextSwitchTo(old);

@@ -124,6 +124,26 @@ SQL
 is_resident(all_groups('s', 'gpu_sum(k)', 'p'));
 is_resident("SELECT k, gpu_sum(length(s)) FROM p GROUP BY k ORDER BY k");
 
+# ---- values of keys are fetched in pieces that the memory has room for ----
+my ($peak, $sum) = split /\|/, $node->safe_psql('postgres', <<SQL);
+SET work_mem = '1MB';
+CREATE FUNCTION pg_temp.largest(out peak bigint, out texts bigint) LANGUAGE plpgsql AS \$\$
+DECLARE r record;
+BEGIN
+	peak := 0;
+	texts := 0;
+	FOR r IN SELECT s FROM p GROUP BY s HAVING gpu_count(*) > 0 LOOP
+		texts := texts + length(r.s);
+		CONTINUE WHEN texts % 10 > 0;
+		peak := greatest(peak, (SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'GPU groups'));
+	END LOOP;
+END \$\$;
+SELECT * FROM pg_temp.largest();
+SQL
+is($sum, $node->safe_psql('postgres', 'SET gpuagg.enabled = off; SELECT sum(length(s)) FROM p'), 'all values come');
+cmp_ok($peak, '<', 12 << 20, '... and the memory of 20 MB of them is bounded');
+cmp_ok($peak, '>', 1 << 20, '... and is measured');
+
 # ---- little memory on the device ----
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_cache_memory = '2MB'; SELECT pg_reload_conf()");
 is_core_answer($_) for $groups, $two, $groups;
