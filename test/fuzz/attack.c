@@ -49,7 +49,7 @@
 static const char *socket_path;
 static pid_t server;
 static Connection connections[CONNECTIONS];
-static uint64_t sent, mutated, answers[256], conversations, checks, stored_rows;
+static uint64_t sent, mutated, answers[256], conversations, checks, stored_rows, values_taken;
 static char body[MAX_BODY];
 
 /* Fails the test. */
@@ -224,7 +224,7 @@ make_message(Connection *c, int type)
 		case MESSAGE_RESIDENT:
 			return make_resident(c, (WireResident *) body);
 		case MESSAGE_DICTIONARY:
-			return make_dictionary((WireDictionary *) body);
+			return make_dictionary(c, (WireDictionary *) body);
 		case MESSAGE_VALUES:
 			return make_values(c, (WireValues *) body);
 		case MESSAGE_LIST:
@@ -446,6 +446,13 @@ next_type(Connection *c)
 		return MESSAGE_HELLO;
 	if (c->step == 1 || (c->closes > 0 && !c->opened))
 		return MESSAGE_OPEN;
+	if (c->steps_of_texts > 0)
+	{
+		static const int types[] = {MESSAGE_VALUES, MESSAGE_RESIDENT, MESSAGE_DICTIONARY,
+									MESSAGE_OPEN};
+
+		return types[c->steps_of_texts - 1];
+	}
 	/* few queries have sets; finish them early, so that PICK is reached as well */
 	if (c->query.nsets > 0 && c->step > 4 && chance(0.5))
 		return c->finished ? MESSAGE_PICK : MESSAGE_FINISH;
@@ -500,6 +507,9 @@ read_answers(Connection *c, int wait_ms)
 				close_connection(c);
 			return;
 		}
+		if (type == MESSAGE_ENTRIES && length == sizeof(WireEntries))
+			note_entries(c, (const WireEntries *) answer);
+		values_taken += type == MESSAGE_VALUED && ((const WireValued *) answer)->bytes > 0;
 		wait_ms = 0;
 	}
 }
@@ -531,6 +541,10 @@ attack_once(Connection *c)
 	}
 	send_message(c, type, mutate);
 	c->step++;
+	if (c->steps_of_texts > 0)
+		c->steps_of_texts--;
+	else if (type == MESSAGE_STORE && c->stored.column.coded && !c->stored.more && chance(0.7))
+		c->steps_of_texts = 4;
 	c->opened = type == MESSAGE_OPEN || (c->opened && type != MESSAGE_CLOSE);
 	c->finished =
 		type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
@@ -930,7 +944,8 @@ fuzz(void)
 	printf(
 		"# %llu conversations, %llu messages, %llu of them mutated; %llu queries checked; "
 		"answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, "
-		"%llu failed, %llu stored, %llu resided, %llu picked; %llu checked on stored rows\n"
+		"%llu failed, %llu stored, %llu resided, %llu picked, %llu with values; %llu checked on "
+		"stored rows\n"
 		"# server's memory: %ld kB after the first 5000 rounds, %ld kB after %llu\n",
 		(unsigned long long) conversations, (unsigned long long) sent, (unsigned long long) mutated,
 		(unsigned long long) checks, (unsigned long long) answers[MESSAGE_WELCOME],
@@ -938,11 +953,13 @@ fuzz(void)
 		(unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
 		(unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
 		(unsigned long long) answers[MESSAGE_STORED], (unsigned long long) answers[MESSAGE_RESIDED],
-		(unsigned long long) answers[MESSAGE_PICKED], (unsigned long long) stored_rows, memory,
-		process_value("VmRSS:"), (unsigned long long) rounds);
+		(unsigned long long) answers[MESSAGE_PICKED], (unsigned long long) values_taken,
+		(unsigned long long) stored_rows, memory, process_value("VmRSS:"),
+		(unsigned long long) rounds);
 	for (int type = MESSAGE_WELCOME; type <= LAST_ANSWER; type++)
 		CHECK(answers[type] > 0 || rounds < (type == MESSAGE_PICKED ? 8000 : 2000),
 			  "there were answers of type %d", type);
+	CHECK(values_taken > 0 || rounds < 8000, "values of codes were returned");
 }
 
 int

@@ -29,6 +29,10 @@ typedef struct Connection
 	WireQuery query;              /* the query opened last */
 	uint8_t types[WIRE_MAX_COLS]; /* types of the query's columns */
 	double thresholds[64];        /* thresholds of the query's slots */
+	WireStore stored;             /* the last STORE */
+	WireDictionary asked;         /* the last DICTIONARY */
+	/* Messages that are still to be sent for the column of the last STORE; see next_type(). */
+	int steps_of_texts;
 } Connection;
 
 /* Queries that several connections share. The index is the query's shared_id - 1. */
@@ -224,6 +228,19 @@ make_query(Connection *c)
 	q->est_groups = random_below(1000);
 }
 
+/* Makes the query count(*) BY an integer, for codes of a stored column. */
+static void
+make_query_of_codes(Connection *c)
+{
+	WireQuery *q = &c->query;
+
+	*q = (WireQuery){
+		.flags = WIRE_LATE, .ncols = 1, .nkeys = 1, .nslots = 1, .key_bytes = 8, .null_offset = 4};
+	q->keys[0] = (WireKey){.width = 4, .nullable = 1};
+	q->slots[0] = (WireSlot){.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1};
+	c->types[0] = WIRE_I32;
+}
+
 /* Sets the connection's query to a new one, or to a shared one. */
 static void
 pick_query(Connection *c)
@@ -231,6 +248,11 @@ pick_query(Connection *c)
 	int n = random_below(4);
 	Connection *s = &shared[n];
 
+	if (c->steps_of_texts > 0)
+	{
+		make_query_of_codes(c);
+		return;
+	}
 	if (chance(0.6))
 	{
 		make_query(c);

@@ -3,7 +3,8 @@
  *	  Makes random messages about stored columns, and queries over them, for attack.c.
  *
  * The number of rows of a range depends only on its number and stamp. So a connection can use
- * ranges that another one has stored.
+ * ranges that another one has stored. What the server answers about a dictionary is remembered for
+ * all connections.
  */
 #ifndef GPUAGG_FUZZ_GENERATE_RESIDENT_H
 #define GPUAGG_FUZZ_GENERATE_RESIDENT_H
@@ -45,6 +46,25 @@ coded_column(int col)
 	return key;
 }
 
+/* What is known of dictionaries, by table and column. */
+static WireKnown known_dictionaries[TABLES][TABLE_COLUMNS];
+
+/* Returns what is known of the dictionary of a table's coded column. */
+static WireKnown *
+known_dictionary(uint64_t table, const WireColumnKey *column)
+{
+	return &known_dictionaries[(table - 1) % TABLES][(column->attno - 1) % TABLE_COLUMNS];
+}
+
+/* Remembers an answer to DICTIONARY. It may be for an earlier message than the last one. */
+static void
+note_entries(const Connection *c, const WireEntries *out)
+{
+	if (c->asked.table.id > 0 && c->asked.column.attno > 0)
+		*known_dictionary(c->asked.table.id, &c->asked.column) =
+			(WireKnown){out->id, out->nentries};
+}
+
 /* Adds entries of a dictionary to a STORE message, and writes codes and entries to the arena. */
 static void
 make_entries(Connection *c, WireStore *in)
@@ -53,8 +73,11 @@ make_entries(Connection *c, WireStore *in)
 	uint32_t lengths[20];
 
 	in->nentries = random_below(in->nrows < 20 ? in->nrows : 20);
-	in->more = chance(0.1);
-	in->before = chance(0.1) ? random_below(20) : 0;
+	in->more = chance(0.4);
+	if (c->stored.more && chance(0.9))
+		in->before = c->stored.before + c->stored.nentries;
+	else if (chance(0.02))
+		in->before = random_below(20);
 	in->entries = wire_align(2 * wire_align((size_t) in->nrows * sizeof(int32_t)));
 	for (uint32_t i = 0; i < in->nentries; i++)
 	{
@@ -68,19 +91,26 @@ make_entries(Connection *c, WireStore *in)
 		return;
 	memcpy(buffer + in->entries, lengths, in->nentries * sizeof(uint32_t));
 	for (uint32_t i = 0; i < in->nrows; i++)
-		((uint32_t *) buffer)[i] = random_below(in->nentries + 1);
+		((uint32_t *) buffer)[i] = random_below(in->before + in->nentries + 1);
 }
 
 /* Makes a DICTIONARY message. Returns the length of the body. */
 static size_t
-make_dictionary(WireDictionary *in)
+make_dictionary(Connection *c, WireDictionary *in)
 {
 	*in = (WireDictionary){.table = {1 + random_below(TABLES)},
 						   .column = coded_column(between(0, TABLE_COLUMNS - 1)),
-						   .id = random_below(4),
-						   .nentries = random_below(30),
 						   .buffer = random_below(WIRE_BUFFERS),
 						   .most = random_below(40)};
+	if (c->stored.column.coded && (c->steps_of_texts > 0 || chance(0.5)))
+	{
+		in->table = c->stored.table;
+		in->column = c->stored.column;
+	}
+	in->id =
+		chance(0.7) ? known_dictionary(in->table.id, &in->column)->id : (uint64_t) random_below(4);
+	in->nentries = random_below(30);
+	c->asked = *in;
 	return sizeof(*in);
 }
 
@@ -88,8 +118,9 @@ make_dictionary(WireDictionary *in)
 static size_t
 make_values(Connection *c, WireValues *in)
 {
-	*in = (WireValues){
-		.stored = random_below(4), .n = 1 + random_below(50), .buffer = random_below(WIRE_BUFFERS)};
+	*in = (WireValues){.stored = chance(0.7) ? 0 : random_below(4),
+					   .n = 1 + random_below(50),
+					   .buffer = random_below(WIRE_BUFFERS)};
 	for (uint32_t i = 0; c->arena && i < in->n; i++)
 		((uint32_t *) (c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES))[i] =
 			chance(0.9) ? random_below(30) : (uint32_t) random_u64();
@@ -174,6 +205,14 @@ make_store(Connection *c, WireStore *in)
 	};
 	if (chance(0.3))
 		in->column = coded_column(between(0, TABLE_COLUMNS - 1));
+	if (c->stored.more && chance(0.8))
+	{
+		in->table = c->stored.table;
+		in->stamp = c->stored.stamp;
+		in->range = c->stored.range;
+		in->nrows = c->stored.nrows;
+		in->column = c->stored.column;
+	}
 	width = wire_width(in->column.type);
 	if (in->column.coded)
 		make_entries(c, in);
@@ -186,6 +225,7 @@ make_store(Connection *c, WireStore *in)
 			memset(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES + in->validity,
 				   between(0, 255), wire_bitmap_bytes(in->nrows));
 	}
+	c->stored = *in;
 	return sizeof(*in);
 }
 
@@ -364,10 +404,23 @@ make_resident(Connection *c, WireResident *in)
 	{
 		in->stored[i] = chance(0.2) ? coded_column(i) : table_column(i);
 		if (in->stored[i].coded)
-			in->known[i] = (WireKnown){1 + random_below(4), random_below(30)};
+			in->known[i] = chance(0.8) ? *known_dictionary(in->table.id, &in->stored[i]) :
+										 (WireKnown){1 + random_below(4), random_below(30)};
 	}
-	make_spans(in, row_ranges, &from);
-	make_row_ranges(row_ranges, &in->nrow_ranges, from);
+	if (c->steps_of_texts > 0)
+	{
+		in->table = c->stored.table;
+		in->nstored = 1;
+		in->stored[0] = c->stored.column;
+		in->known[0] = *known_dictionary(in->table.id, &in->stored[0]);
+		row_ranges[in->nrow_ranges++] =
+			(WireRowRange){c->stored.stamp, c->stored.range, 0, c->stored.nrows, 0};
+	}
+	else
+	{
+		make_spans(in, row_ranges, &from);
+		make_row_ranges(row_ranges, &in->nrow_ranges, from);
+	}
 	if (c->arena)
 		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, row_ranges,
 			   in->nrow_ranges * sizeof(WireRowRange));
