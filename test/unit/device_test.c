@@ -38,7 +38,7 @@ static const Fault faults[] = {
 };
 
 #ifdef __SANITIZE_ADDRESS__
-#define FAULT_STEP 3
+#define FAULT_STEP 5
 #else
 #define FAULT_STEP 1
 #endif

@@ -41,7 +41,7 @@ extern const uint32_t model_types[COLS]; /* WireType of each column */
 #ifndef TEST_ROWS
 #define TEST_ROWS 900
 #ifdef __SANITIZE_ADDRESS__
-#define TEST_ROUNDS 2
+#define TEST_ROUNDS 1
 #else
 #define TEST_ROUNDS 10
 #endif
