@@ -1,5 +1,5 @@
 -- differs(query): returns how the heap feed's answer, or error, differs from core's; NULL if it does not. @ is the
--- prefix of aggregates.
+-- prefix of aggregates. differs(query, core) gets core's answer from its caller.
 CREATE FUNCTION pg_temp.result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     r text;
@@ -11,9 +11,8 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     RETURN SQLSTATE || ' ' || SQLERRM;
 END $$;
-CREATE FUNCTION pg_temp.differs(q text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.differs(q text, core text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    core text := pg_temp.result_of(q, '', 'forbid');
     ours text := pg_temp.result_of(q, 'gpu_', 'require');
     line text;
     heap bool := false;
@@ -33,3 +32,5 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION pg_temp.differs(q text) RETURNS text LANGUAGE sql AS $$
+    SELECT pg_temp.differs(q, pg_temp.result_of(q, '', 'forbid')) $$;

@@ -20,11 +20,17 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	core text := pg_temp.answer(replace(query, '@', ''), 'allow', false);
+	memory text := current_setting('work_mem');
+	workers text := current_setting('max_parallel_workers_per_gather');
+	core text;
 	plain text := pg_temp.answer(replace(query, '@', 'gpu_'), 'forbid', false);
 	custom text := pg_temp.answer(replace(query, '@', 'gpu_'), 'require', false);
 	builtin text := pg_temp.answer(replace(query, '@', ''), 'allow', true);
 BEGIN
+	-- core needs neither files nor workers
+	PERFORM set_config('work_mem', '64MB', false), set_config('max_parallel_workers_per_gather', '0', false);
+	core := pg_temp.answer(replace(query, '@', ''), 'allow', false);
+	PERFORM set_config('work_mem', memory, false), set_config('max_parallel_workers_per_gather', workers, false);
 	IF core = plain AND core = custom AND core = builtin THEN
 		RETURN CASE WHEN core LIKE 'error%' THEN core ELSE 'same: ' || split_part(core, E'\n', 1) END;
 	END IF;
