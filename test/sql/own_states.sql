@@ -7,9 +7,9 @@ RESET client_min_messages;
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
 -- Group 0 exists and its state is NULL when memory is used up. More of its rows follow.
-CREATE TABLE states AS SELECT i, CASE WHEN i < 16 THEN 0 ELSE i % 15000 END AS g,
-                              CASE WHEN i = 3 OR i > 15000 AND i % 7 = 0 THEN -1 ELSE i % 100 END AS v
-FROM generate_series(0, 44999) i;
+CREATE TABLE states AS SELECT i, CASE WHEN i < 16 THEN 0 ELSE i % 5000 END AS g,
+                              CASE WHEN i = 3 OR i > 5000 AND i % 7 = 0 THEN -1 ELSE i % 100 END AS v
+FROM generate_series(0, 14999) i;
 ANALYZE states;
 
 -- A strict function that returns NULL once: the state stays NULL for all later rows.

@@ -15,7 +15,7 @@ $$;
 CREATE TABLE few_rows AS SELECT * FROM pg_temp.rows_of(4000);
 INSERT INTO few_rows VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (0, NULL, NULL, 1, 'NaN', '1', '1.0', true, '1 day'),
 	(0, NULL, NULL, 1, '-0', '1', 'NaN', false, '-1 day');
-CREATE TABLE many_rows AS SELECT * FROM pg_temp.rows_of(80000);
+CREATE TABLE many_rows AS SELECT * FROM pg_temp.rows_of(30000);
 ALTER TABLE few_rows SET (parallel_workers = 3);
 ALTER TABLE many_rows SET (parallel_workers = 3);
 VACUUM ANALYZE few_rows;
@@ -23,7 +23,7 @@ VACUUM ANALYZE many_rows;
 -- Participants wait now and then, so that each of them gets rows.
 CREATE FUNCTION po_wait() RETURNS bool STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.005); RETURN true; END $$;
 CREATE VIEW po AS SELECT * FROM few_rows WHERE id % 400 <> 3 OR po_wait();
-CREATE VIEW pl AS SELECT * FROM many_rows WHERE id % 5000 <> 3 OR po_wait();
+CREATE VIEW pl AS SELECT * FROM many_rows WHERE id % 2000 <> 3 OR po_wait();
 
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same_as_core.sql'
