@@ -45,8 +45,7 @@ SET enable_memoize = off;
 SELECT same('SELECT x.g, s.k, s.c FROM generate_series(1, 3) x(g) LEFT JOIN (SELECT k, count(*) AS c FROM pbits WHERE v BETWEEN 5000 AND 45000 GROUP BY k) s ON s.c > x.g * 1000');
 RESET enable_material;
 RESET enable_memoize;
--- the leader alone, without dynamic shared memory: other plans keep a segment each, and there are 64 and 5 for each process. Each call of
--- the function is nested in 40 such plans.
+-- the leader alone, without dynamic shared memory: the query's other plans keep a segment each, and there are 64 and 5 for each process
 CREATE TABLE pfew (v int) WITH (autovacuum_enabled = off, parallel_workers = 1);
 INSERT INTO pfew SELECT i FROM generate_series(1, 2000) i;
 ANALYZE pfew;
@@ -54,27 +53,15 @@ SET max_parallel_workers = 0;
 SET enable_parallel_append = off;
 SET enable_seqscan = on;
 SET gpuagg.startup_cost = 0;
-SELECT string_agg('SELECT count(*) AS c FROM pfew WHERE v < 0', ' UNION ALL ') AS plans FROM generate_series(1, 40) \gset
-CREATE VIEW parallel_plans AS :plans;
-CREATE FUNCTION below(calls int) RETURNS bigint LANGUAGE plpgsql PARALLEL RESTRICTED AS $$
-DECLARE
-	r bigint;
-BEGIN
-	IF calls = 0 THEN
-		SELECT sum(v) INTO r FROM pbits WHERE v BETWEEN 5000 AND 9000;
-	ELSE
-		SELECT nothing + below(calls - 1) INTO r FROM (SELECT sum(c) AS nothing FROM parallel_plans OFFSET 0) x;
-	END IF;
-	RETURN r;
-END $$;
-SELECT below(2 + (64 + 5 * (SELECT sum(setting::int) + 40 FROM pg_settings
-	WHERE name IN ('max_connections', 'autovacuum_max_workers', 'max_worker_processes', 'max_wal_senders')))::int / 40);
+SELECT format('SELECT sum(c) FROM (%s UNION ALL SELECT sum(v) FROM pbits WHERE v BETWEEN 5000 AND 9000) x',
+	string_agg('SELECT count(*) AS c FROM pfew WHERE v < 0', ' UNION ALL ')) AS query
+FROM generate_series(1, 64 + 5 * (SELECT sum(setting::int) + 40 FROM pg_settings
+	WHERE name IN ('max_connections', 'autovacuum_max_workers', 'max_worker_processes', 'max_wal_senders'))) \gset
+:query;
 SELECT sum(v) FROM pbits WHERE v BETWEEN 5000 AND 9000;
 RESET max_parallel_workers;
 RESET enable_parallel_append;
 RESET gpuagg.startup_cost;
-DROP FUNCTION below;
-DROP VIEW parallel_plans;
 DROP TABLE pfew;
 DROP FUNCTION same;
 DROP TABLE pbits;
