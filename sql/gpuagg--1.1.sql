@@ -1722,6 +1722,135 @@ COMMENT ON FUNCTION gpu_approx_percentile_estimate(gpuagg_state, float8[]) IS
 'what gpu_approx_percentile returns for the rows of the state and these fractions, which are between 0 and 1: an array like theirs, with null for null; null for null; an error for a state of another aggregate';
 
 /*
+ * Histograms whose results can be combined: of values whose range is not known before, and exponential ones. Both are states
+ * (gpuagg_state), so gpuagg_merge combines them, too.
+ */
+CREATE FUNCTION gpuagg_histogram_auto_transfn(internal, float8, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_auto_transfn(internal, float8, int4) IS 'transition function of gpu_histogram_auto';
+CREATE FUNCTION gpuagg_histogram_auto_combine(internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_auto_combine(internal, internal) IS 'combine function of gpu_histogram_auto; a null state is an empty one';
+CREATE FUNCTION gpuagg_histogram_auto_serialize(internal) RETURNS bytea
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_auto_serialize(internal) IS 'serialization function of gpu_histogram_auto; null for null';
+CREATE FUNCTION gpuagg_histogram_auto_deserialize(bytea, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_auto_deserialize(bytea, internal) IS 'deserialization function of gpu_histogram_auto; null for null';
+CREATE FUNCTION gpuagg_histogram_auto_final(internal) RETURNS gpuagg_state
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_auto_final(internal) IS 'final function of gpu_histogram_auto; null for null';
+CREATE AGGREGATE gpu_histogram_auto(x float8, nbins int4) (
+    SFUNC = gpuagg_histogram_auto_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_histogram_auto_final,
+    COMBINEFUNC = gpuagg_histogram_auto_combine, SERIALFUNC = gpuagg_histogram_auto_serialize,
+    DESERIALFUNC = gpuagg_histogram_auto_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_auto(float8, int4) IS
+'numbers of values in equal bins from the least to the greatest one, at most nbins (2 or more): the width of bins is the least power of two for which these are enough, and bounds are its multiples; nulls, infinities and NaN are counted apart; null without rows';
+CREATE FUNCTION gpu_histogram_auto_bins(histogram gpuagg_state, OUT bin int4, OUT lower float8, OUT upper float8, OUT count int8, OUT bar text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_auto_bins(gpuagg_state) IS
+'bins of a histogram of gpu_histogram_auto in ascending order, with the values from lower up to, not including, upper; infinities and NaN have rows without a number, if there are some; no rows for null';
+CREATE FUNCTION gpu_histogram_auto_info(histogram gpuagg_state, OUT nbins int4, OUT width float8, OUT count int8, OUT nulls int8, OUT min float8, OUT max float8)
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_auto_info(gpuagg_state) IS
+'about a histogram of gpu_histogram_auto: largest number of bins, width of a bin, numbers of values and of nulls, least and greatest finite value; null for null';
+CREATE FUNCTION gpu_histogram_auto_quantile(histogram gpuagg_state, fraction float8) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_auto_quantile(gpuagg_state, float8) IS
+'value at a fraction (0 to 1) of the values of a histogram of gpu_histogram_auto, interpolated within its bin, in which percentile_disc would find it; infinities and NaN are values; null without values, and for null';
+
+CREATE FUNCTION gpuagg_exp_histogram_transfn(internal, float8, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exp_histogram_transfn(internal, float8, int4) IS
+'transition function of gpu_exp_histogram; null values change nothing';
+CREATE FUNCTION gpuagg_exp_histogram_merge_transfn(internal, gpuagg_state) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exp_histogram_merge_transfn(internal, gpuagg_state) IS
+'transition function of gpu_exp_histogram_merge; null histograms change nothing';
+CREATE FUNCTION gpuagg_exp_histogram_combine(internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exp_histogram_combine(internal, internal) IS
+'combine function of gpu_exp_histogram and gpu_exp_histogram_merge; a null state is an empty one';
+CREATE FUNCTION gpuagg_exp_histogram_serialize(internal) RETURNS bytea
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exp_histogram_serialize(internal) IS
+'serialization function of gpu_exp_histogram and gpu_exp_histogram_merge; null for null';
+CREATE FUNCTION gpuagg_exp_histogram_deserialize(bytea, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exp_histogram_deserialize(bytea, internal) IS
+'deserialization function of gpu_exp_histogram and gpu_exp_histogram_merge; null for null';
+CREATE FUNCTION gpuagg_exp_histogram_final(internal) RETURNS gpuagg_state
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exp_histogram_final(internal) IS
+'final function of gpu_exp_histogram and gpu_exp_histogram_merge; null for null';
+CREATE AGGREGATE gpu_exp_histogram(x float8, scale int4) (
+    SFUNC = gpuagg_exp_histogram_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_exp_histogram_final,
+    COMBINEFUNC = gpuagg_exp_histogram_combine, SERIALFUNC = gpuagg_exp_histogram_serialize,
+    DESERIALFUNC = gpuagg_exp_histogram_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_exp_histogram(float8, int4) IS
+'exponential histogram as of OpenTelemetry and Prometheus: numbers of values in buckets, each wider than the one before by the factor 2^(2^-scale), and of zeros; the scale, between -10 and 20, is lowered until 160 buckets are enough for each sign; nulls are skipped, null without input';
+CREATE AGGREGATE gpu_exp_histogram_merge(histogram gpuagg_state) (
+    SFUNC = gpuagg_exp_histogram_merge_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_exp_histogram_final,
+    COMBINEFUNC = gpuagg_exp_histogram_combine, SERIALFUNC = gpuagg_exp_histogram_serialize,
+    DESERIALFUNC = gpuagg_exp_histogram_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_exp_histogram_merge(gpuagg_state) IS
+'sum of exponential histograms, whose scales may differ: the result has the lowest of them, or a lower one if its buckets are too many; null histograms are skipped, null without one';
+CREATE FUNCTION gpu_exp_histogram_of(scale int4, zero_count int8, positive_offset int4, positive_counts int8[], negative_offset int4 DEFAULT 0,
+    negative_counts int8[] DEFAULT NULL) RETURNS gpuagg_state
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_exp_histogram_of(int4, int8, int4, int8[], int4, int8[]) IS
+'exponential histogram from the numbers that exporters store: the scale, the number of zeros, and the first bucket and the counts of positive and of negative values; null for a null scale, other nulls stand for no values';
+CREATE FUNCTION gpu_exp_histogram_info(histogram gpuagg_state, OUT scale int4, OUT zero_count int8, OUT positive_offset int4, OUT positive_counts int8[],
+    OUT negative_offset int4, OUT negative_counts int8[], OUT negative_infinities int8, OUT infinities int8, OUT nans int8, OUT count int8)
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_exp_histogram_info(gpuagg_state) IS
+'the numbers of an exponential histogram, from which gpu_exp_histogram_of makes it; numbers of infinities and NaN, which it cannot have, and of all values; null for null';
+CREATE FUNCTION gpu_exp_histogram_buckets(histogram gpuagg_state, OUT bucket int4, OUT lower float8, OUT upper float8, OUT count int8, OUT bar text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100;
+COMMENT ON FUNCTION gpu_exp_histogram_buckets(gpuagg_state) IS
+'buckets of an exponential histogram in ascending order: positive ones with the values above lower up to upper, negative ones from lower up to before upper; zeros, infinities and NaN have rows without a number, if there are some; no rows for null';
+CREATE FUNCTION gpu_exp_histogram_quantile(histogram gpuagg_state, fraction float8) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_exp_histogram_quantile(gpuagg_state, float8) IS
+'value at a fraction (0 to 1) of the values of an exponential histogram, interpolated on a logarithmic scale within its bucket, in which percentile_disc would find it; infinities and NaN are values; null without values, and for null';
+CREATE FUNCTION gpu_le_histogram_quantile(bounds float8[], counts anyarray, fraction float8) RETURNS float8
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_le_histogram_quantile(float8[], anyarray, float8) IS
+'histogram_quantile of Prometheus: value at a fraction (0 to 1) of a histogram of upper bounds, the last one infinity, and cumulative counts; null without values, and for null';
+
+/*
+ * Bins with equal numbers of rows.
+ */
+CREATE TYPE gpuagg_equidepth AS (lower float8[], upper float8[], counts int8[]);
+COMMENT ON TYPE gpuagg_equidepth IS
+'result of gpu_histogram_equidepth: the least and the greatest value of each bin, and its number of rows';
+CREATE FUNCTION gpuagg_equidepth_transfn(internal, float8, int4) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_equidepth_transfn(internal, float8, int4) IS
+'transition function of gpu_histogram_equidepth; null values change nothing';
+CREATE FUNCTION gpuagg_equidepth_combine(internal, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_equidepth_combine(internal, internal) IS 'combine function of gpu_histogram_equidepth; a null state is an empty one';
+CREATE FUNCTION gpuagg_equidepth_serialize(internal) RETURNS bytea
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_equidepth_serialize(internal) IS 'serialization function of gpu_histogram_equidepth; null for null';
+CREATE FUNCTION gpuagg_equidepth_deserialize(bytea, internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_equidepth_deserialize(bytea, internal) IS 'deserialization function of gpu_histogram_equidepth; null for null';
+CREATE FUNCTION gpuagg_equidepth_final(internal) RETURNS gpuagg_equidepth
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_equidepth_final(internal) IS 'final function of gpu_histogram_equidepth; null for null';
+CREATE AGGREGATE gpu_histogram_equidepth(x float8, nbins int4) (
+    SFUNC = gpuagg_equidepth_transfn, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_equidepth_final, COMBINEFUNC = gpuagg_equidepth_combine,
+    SERIALFUNC = gpuagg_equidepth_serialize, DESERIALFUNC = gpuagg_equidepth_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_equidepth(float8, int4) IS
+'nbins bins (1 to 10000) with equal numbers of rows, as far as equal values allow, which are in one bin: the least and the greatest value of each and its number of rows; fewer bins if values are frequent; nulls are skipped, null without input';
+CREATE FUNCTION gpu_histogram_equidepth_bins(histogram gpuagg_equidepth, OUT bin int4, OUT lower float8, OUT upper float8, OUT count int8, OUT bar text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 20;
+COMMENT ON FUNCTION gpu_histogram_equidepth_bins(gpuagg_equidepth) IS
+'bins of a histogram of gpu_histogram_equidepth, a row for each; no rows for null';
+
+/*
  * Columns as the asking server declares them, in the arguments and keys of these states. gpuagg_as_type is immutable for
  * postgres_fdw, which sends it: the settings that it depends on are an argument.
  */
@@ -1897,6 +2026,30 @@ CREATE AGGREGATE gpuagg_summary_transfn_state(float8) (
     SERIALFUNC = gpuagg_summary_serialize, DESERIALFUNC = gpuagg_summary_deserialize, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_summary_transfn_state(float8) IS
 'transition value of gpu_summary(double precision) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_histogram_auto_transfn_state(float8, int4) (
+    SFUNC = gpuagg_histogram_auto_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_histogram_auto_serialize,
+    COMBINEFUNC = gpuagg_histogram_auto_combine, SERIALFUNC = gpuagg_histogram_auto_serialize,
+    DESERIALFUNC = gpuagg_histogram_auto_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_histogram_auto_transfn_state(float8, int4) IS
+'transition value of gpu_histogram_auto(double precision, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_equidepth_transfn_state(float8, int4) (
+    SFUNC = gpuagg_equidepth_transfn, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_equidepth_serialize,
+    COMBINEFUNC = gpuagg_equidepth_combine, SERIALFUNC = gpuagg_equidepth_serialize, DESERIALFUNC = gpuagg_equidepth_deserialize,
+    PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_equidepth_transfn_state(float8, int4) IS
+'transition value of gpu_histogram_equidepth(double precision, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_exp_histogram_transfn_state(float8, int4) (
+    SFUNC = gpuagg_exp_histogram_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_exp_histogram_serialize,
+    COMBINEFUNC = gpuagg_exp_histogram_combine, SERIALFUNC = gpuagg_exp_histogram_serialize,
+    DESERIALFUNC = gpuagg_exp_histogram_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exp_histogram_transfn_state(float8, int4) IS
+'transition value of gpu_exp_histogram(double precision, integer) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
+CREATE AGGREGATE gpuagg_exp_histogram_merge_transfn_state(gpuagg_state) (
+    SFUNC = gpuagg_exp_histogram_merge_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_exp_histogram_serialize,
+    COMBINEFUNC = gpuagg_exp_histogram_combine, SERIALFUNC = gpuagg_exp_histogram_serialize,
+    DESERIALFUNC = gpuagg_exp_histogram_deserialize, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exp_histogram_merge_transfn_state(gpuagg_state) IS
+'transition value of gpu_exp_histogram_merge(gpuagg_state) and of the other aggregates with this transition function, serialized, for another server that merges it; not meant for users';
 CREATE AGGREGATE gpuagg_moments_accum_state(float8) (
     SFUNC = gpuagg_moments_accum, STYPE = float8[], INITCOND = '{0,0,0,0,0}', COMBINEFUNC = gpuagg_moments_combine, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpuagg_moments_accum_state(float8) IS

@@ -42,6 +42,15 @@ extern const double *histogram_check_thresholds(const char *function, ArrayType 
  */
 extern text *histogram_bar(double share);
 
+/*
+ * Returns the value at `share` of the way from `lower` to `upper`: `lower` for 0, `upper` for 1.
+ * In between, the result is infinite if a bound is.
+ */
+extern double histogram_interpolate(double lower, double upper, double share);
+
+/* Raises an error that names the SQL function if a fraction is not between 0 and 1. */
+extern void histogram_check_fraction(const char *function, double fraction);
+
 /* Returns whether a grid of bins is not too large. */
 extern bool histogram_grid_fits(int nx, int ny);
 

@@ -385,12 +385,8 @@ make_quantiles(const BinSpec *bins, const Counts *c)
 	return q;
 }
 
-/*
- * Returns the value at `share` of the way from `lower` to `upper`: `lower` for 0, `upper` for 1.
- * In between, the result is infinite if a bound is.
- */
-static double
-interpolate(double lower, double upper, double share)
+double
+histogram_interpolate(double lower, double upper, double share)
 {
 	double value;
 
@@ -408,6 +404,16 @@ interpolate(double lower, double upper, double share)
 	return value < lower ? lower : value > upper ? upper : value;
 }
 
+void
+histogram_check_fraction(const char *function, double fraction)
+{
+	if (!(fraction >= 0 && fraction <= 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("fraction of %s must be between 0 and 1", function),
+				 errdetail("The fraction is %g.", fraction), errhint("0.5 is the median.")));
+}
+
 /*
  * Returns the quantile for a fraction. Raises an error if the fraction is not between 0 and 1. The
  * sum of all counts must be above 0.
@@ -420,11 +426,7 @@ quantile_of_fraction(const Quantiles *q, double fraction)
 	double lower, upper;
 	int left = 0, right = q->n - 1;
 
-	if (!(fraction >= 0 && fraction <= 1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("fraction of %s must be between 0 and 1", q->function),
-				 errdetail("The fraction is %g.", fraction), errhint("0.5 is the median.")));
+	histogram_check_fraction(q->function, fraction);
 	/* find the first bin, with counts, up to which there are enough */
 	target = fraction * q->cumulative[q->n - 1];
 	while (left < right)
@@ -438,7 +440,7 @@ quantile_of_fraction(const Quantiles *q, double fraction)
 	}
 	before = left > 0 ? q->cumulative[left - 1] : 0;
 	histogram_bounds(q->bins, q->down ? q->n - 1 - left : left, false, &lower, &upper);
-	return interpolate(lower, upper, (target - before) / (q->cumulative[left] - before));
+	return histogram_interpolate(lower, upper, (target - before) / (q->cumulative[left] - before));
 }
 
 /* Returns the quantile of the fraction in argument `arg`; NULL if all counts are 0. */

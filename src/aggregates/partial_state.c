@@ -45,6 +45,15 @@ extern Datum gpuagg_value_counts_deserialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_summary_combine(PG_FUNCTION_ARGS);
 extern Datum gpuagg_summary_serialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_summary_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_histogram_auto_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_histogram_auto_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_histogram_auto_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_equidepth_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_equidepth_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_equidepth_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_exp_histogram_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_exp_histogram_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_exp_histogram_deserialize(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(gpuagg_state_in);
 PG_FUNCTION_INFO_V1(gpuagg_state_out);
@@ -108,7 +117,15 @@ static const KindInfo kinds[PARTIAL_KINDS] = {
 							  gpuagg_value_counts_combine, gpuagg_value_counts_serialize,
 							  gpuagg_value_counts_deserialize},
 	[PARTIAL_SUMMARY] = {InvalidOid, "gpuagg_summary_combine", gpuagg_summary_combine,
-						 gpuagg_summary_serialize, gpuagg_summary_deserialize}};
+						 gpuagg_summary_serialize, gpuagg_summary_deserialize},
+	[PARTIAL_HISTOGRAM_AUTO] = {InvalidOid, "gpuagg_histogram_auto_combine",
+								gpuagg_histogram_auto_combine, gpuagg_histogram_auto_serialize,
+								gpuagg_histogram_auto_deserialize},
+	[PARTIAL_EQUIDEPTH] = {InvalidOid, "gpuagg_equidepth_combine", gpuagg_equidepth_combine,
+						   gpuagg_equidepth_serialize, gpuagg_equidepth_deserialize},
+	[PARTIAL_EXP_HISTOGRAM] = {InvalidOid, "gpuagg_exp_histogram_combine",
+							   gpuagg_exp_histogram_combine, gpuagg_exp_histogram_serialize,
+							   gpuagg_exp_histogram_deserialize}};
 
 PartialKind
 partial_kind_of(Oid core, const char *symbol)

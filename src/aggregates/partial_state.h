@@ -30,10 +30,13 @@ typedef enum PartialKind
 	PARTIAL_ARGMIN = 9,
 	PARTIAL_TOP_N = 10,
 	PARTIAL_VALUE_COUNTS = 11,
-	PARTIAL_SUMMARY = 12
+	PARTIAL_SUMMARY = 12,
+	PARTIAL_HISTOGRAM_AUTO = 13,
+	PARTIAL_EQUIDEPTH = 14,
+	PARTIAL_EXP_HISTOGRAM = 15
 } PartialKind;
 
-#define PARTIAL_KINDS 13
+#define PARTIAL_KINDS 16
 
 /*
  * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of
