@@ -17,6 +17,8 @@ FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 			WHEN p.proname = 'gpu_histogram' AND pronargs = 2 THEN '(f8, ''{-10,0,5,50}''::float8[])'
 			WHEN p.proname = 'gpu_histogram' AND pronargs = 4 THEN '(f8, -50, 50, 7)'
 			WHEN p.proname = 'gpu_histogram' THEN '(f8, -50, 50, 7, f8)'
+			WHEN p.proname IN ('gpu_histogram_auto', 'gpu_histogram_equidepth', 'gpu_exp_histogram') THEN '(f8, 7)'
+			WHEN p.proname = 'gpu_exp_histogram_merge' THEN '(gpu_exp_histogram_of(3, 1, i4 % 50, ''{2}''))'
 			WHEN p.proname = 'gpu_histogram_log' THEN '(f8, 0.5, 50, 7)'
 			WHEN p.proname = 'gpu_approx_percentile' AND proargtypes[1] = 'float8'::regtype THEN '(f8, 0.9)'
 			WHEN p.proname = 'gpu_approx_percentile' THEN '(f8, ''{0.1,0.5}''::float8[])'

@@ -135,6 +135,31 @@ sub summary
 	return mostly([ @longs[ 0 .. 3 ] ], \@longs) . $sketch . hll() . pack('d>', $zeros) . join('', map { pick(@doubles) } 1 .. 4);
 }
 
+# a state of gpu_histogram_auto: of one value, of bins of width 1/2 or 1, or of another range
+sub histogram_auto
+{
+	my ($nbins, $first, $last, $bins) = @{ pick([ 3, 1, 2, 3 ], [ 10, 0, 9, 10 ], [ 1000, 7, 7, 1 ], [ 1_000_000, -1, -1, 1 ], [ 2, -1, 1, 2 ], [ 5, pick(@ints), pick(@ints), pick(1, 2, 5) ]) };
+
+	return pack('N', mostly([$nbins], \@ints)) . join('', map { mostly([ @longs[ 0 .. 3 ] ], \@longs) } 1 .. 4) .
+		(rand() < 0.1 ? pick(@doubles) . pick(@doubles) : pack('d>d>', $first, $last)) . join('', map { rand() < 0.95 ? $longs[ 1 + rand 3 ] : long() } 1 .. $bins);
+}
+
+# a state of gpu_histogram_equidepth
+sub equidepth
+{
+	return pack('N', mostly([ 1, 5, 10_000 ], \@ints)) . join('', map { rand() < 0.5 ? pick(@doubles) : pack('d>', int rand 10) } 1 .. pick(0, 1, 2, 5, 500));
+}
+
+# a state of gpu_exp_histogram or gpu_exp_histogram_merge
+sub exp_histogram
+{
+	return pack('N', mostly([ 0, 3, 20, 2**32 - 1, 2**32 - 10 ], [ 21, 2**32 - 11, 2**31 ])) . join('', map { mostly([ @longs[ 0 .. 3 ] ], \@longs) } 1 .. 4) .
+		join('', map {
+			my $n = pick(0, 1, 2, 100, 160, 161);
+			pack('NN', $n == 0 ? mostly([0], \@ints) : mostly([ 0, 5, 2**32 - 2, 900, 2**30 - 1 ], \@ints), mostly([$n], \@ints)) . join('', map { rand() < 0.99 ? $longs[ 1 + rand 3 ] : long() } 1 .. $n)
+		} 1 .. 2);
+}
+
 sub body
 {
 	my ($kind, $depth) = @_;
@@ -147,6 +172,9 @@ sub body
 	return top_n($depth) if $kind == 10;
 	return value_counts($depth) if $kind == 11;
 	return summary() if $kind == 12;
+	return histogram_auto() if $kind == 13;
+	return equidepth() if $kind == 14;
+	return exp_histogram() if $kind == 15;
 	my ($value, $key) = (type(), rand() < 0.85 ? pack('N', 23) : type());
 	return $value . $key . collation() . pick("\1", "\1", "\0", "\7") . value($key, $depth) . value($value, $depth);
 }
@@ -154,8 +182,8 @@ sub body
 sub state
 {
 	my ($depth) = @_;
-	my $kind = pick(1 .. 12, 8, 8, 9, 10, 11);
-	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 13, 255)) . body($kind, $depth);
+	my $kind = pick(1 .. 15, 8, 8, 9, 10, 11);
+	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 16, 255)) . body($kind, $depth);
 	return corrupt($bytes);
 }
 
@@ -175,7 +203,7 @@ sub corrupt
 sub row
 {
 	my $agg = pick('gpu_argmax(anyelement,anycompatible)', 'gpu_max_n(anyelement,integer)', 'gpu_argmin_n(anyelement,anycompatible,integer)', 'gpu_last(anyelement,anycompatible)', 'gpu_stddev(numeric)', 'gpu_sum(bigint)',
-		'gpu_value_counts(anyelement)', 'gpu_top_k(anyelement,integer)', 'gpu_entropy(anyelement)',
+		'gpu_value_counts(anyelement)', 'gpu_top_k(anyelement,integer)', 'gpu_entropy(anyelement)', 'gpu_histogram_auto(double precision,integer)', 'gpu_exp_histogram(double precision,integer)',
 		'gpu_approx_count_distinct("any")', 'gpu_histogram(double precision,double precision[])', 'gpu_approx_percentile(double precision,double precision)', 'int4pl(integer,integer)', '0', '2100');
 	my @types = map { type() } 1 .. 1 + ($agg =~ tr/,//);
 	$types[-1] = pack 'N', 23 if $agg =~ /_n\(|top_k/;

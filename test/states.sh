@@ -65,6 +65,9 @@ BEGIN
 				WHERE get_byte(state::text::bytea, 2) < 2;
 			PERFORM gpuagg_finish(state, 'gpu_entropy(anyelement)', NULL::float8) WHERE get_byte(state::text::bytea, 2) = 2;
 		WHEN 12 THEN PERFORM gpuagg_finish(state, 'gpu_summary(float8)', NULL::gpuagg_summary);
+		WHEN 13 THEN PERFORM count(*) + count(gpu_histogram_auto_quantile(state, 0.5)) FROM gpu_histogram_auto_bins(state), gpu_histogram_auto_info(state);
+		WHEN 14 THEN PERFORM count(*) FROM gpu_histogram_equidepth_bins(gpuagg_finish(state, 'gpu_histogram_equidepth(float8, int4)', NULL::gpuagg_equidepth));
+		WHEN 15 THEN PERFORM count(*) + count(gpu_exp_histogram_quantile(state, 0.5)) FROM gpu_exp_histogram_buckets(state), gpu_exp_histogram_info(state);
 		ELSE
 			IF state::text ~ '^..010[89]00000000000000..7075626c69632e706f736974697665000000' THEN
 				SELECT gpuagg_finish(state, arg, NULL::positive) INTO p;

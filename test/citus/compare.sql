@@ -195,13 +195,17 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		FROM ours JOIN (VALUES ('i4 % 50'), ('n % 7'), ('left(t, 1)'), ('d - d')) v(name) ON true
 		WHERE proname IN ('gpu_value_counts', 'gpu_top_k', 'gpu_entropy')
 		UNION ALL
+		SELECT proname, format('%s(%s, 5)', proname, v.name), result
+		FROM ours JOIN (VALUES ('f8'), ('i4::float8'), ('f8 * 1e100')) v(name) ON true
+		WHERE proname IN ('gpu_histogram_auto', 'gpu_histogram_equidepth', 'gpu_exp_histogram')
+		UNION ALL
 		SELECT proname, format('%s(%s%s)', proname, c.name, CASE pronargs WHEN 2 THEN ', ' || coalesce(nullif(second.name, 'f8'), 'i4::float8') END), result
 		FROM ours JOIN columns c ON c.type = format_type(types[0], NULL)
 			LEFT JOIN columns second ON pronargs = 2 AND second.type = format_type(types[1], NULL) AND second.name NOT IN ('f8x', 'nn')
 		WHERE aggkind = 'n' AND pronargs BETWEEN 1 AND 2 AND (pronargs = 1 OR second.name IS NOT NULL)
 			AND NOT (pronargs = 2 AND c.name IN ('f8x', 'nn'))
 			AND proname NOT IN ('gpu_max_subarray_sum', 'gpu_longest_run', 'gpu_longest_ascending_run', 'gpu_compose_linear', 'gpu_matrix_product',
-				'gpu_histogram', 'gpu_histogram_log', 'gpu_approx_percentile', 'gpu_product')
+				'gpu_histogram', 'gpu_histogram_log', 'gpu_histogram_auto', 'gpu_histogram_equidepth', 'gpu_exp_histogram', 'gpu_approx_percentile', 'gpu_product')
 			AND NOT (proname IN ('gpu_argmax', 'gpu_argmin', 'gpu_first', 'gpu_last') AND types[0] = 'anyelement'::regtype))
 SELECT DISTINCT ON (call) call,
 	CASE WHEN EXISTS (SELECT FROM pg_proc c WHERE c.pronamespace = 'pg_catalog'::regnamespace AND c.proname = substr(calls.proname, 5) AND c.prokind = 'a')

@@ -313,7 +313,7 @@ sub own_aggregate
 {
 	my ($wild, $from) = @_;
 	my @columns = @{ $from->{columns} };
-	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'grid', 'merge', 'product', 'extreme', 'extreme', 'top', 'counts', 'counts', 'mad', 'summary');
+	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'grid', 'auto', 'merge', 'product', 'extreme', 'extreme', 'top', 'counts', 'counts', 'mad', 'summary');
 	my ($number, $value, $key, $call, $norm, $float, $row);
 	my $kind;
 
@@ -346,6 +346,12 @@ sub own_aggregate
 		my ($x, $y) = chance(0.5) ? ($number, $other) : ($other, $number);
 		my $bounds = pick('-10, 100, 5', '100, -10, 3', "-0.5, " . constant('float8', 3.5) . ', 4');
 		$call = "gpu:histogram2d($x, $bounds, $y, " . pick('0, 50, 4', "-1, '1e300', 2", '7, -7, 1', '0, 5, 100') . (chance(0.3) ? ", $other % 100)" : ')');
+	}
+	elsif ($kind eq 'auto')
+	{
+		# the state or the result; -0 and 0 are the same to them
+		$call = 'gpu:' . pick("histogram_auto($number, " . pick(2, 7, 1000), "histogram_equidepth($number, " . pick(1, 4, 50), "exp_histogram($number, " . pick(-10, 0, 3, 20)) . ')';
+		$norm = 'md5(%s::text)';
 	}
 	elsif ($kind eq 'logs')
 	{

@@ -20,6 +20,8 @@ BEGIN
 		CASE WHEN signature ~ 'histogram_accum_thresholds' THEN 'f8, ''{-1,0,0.25}''' WHEN signature ~ 'histogram_accum_weighted' THEN 'f8, -1, 1, 3, f4'
 			WHEN signature ~ 'histogram2d_accum_weighted' THEN 'f8, -1, 1, 2, i2, 0, 10, 1, f4'
 			WHEN signature ~ 'histogram2d' THEN 'f8, -1, 1, 2, i2, 0, 10, 1'
+			WHEN signature ~ 'histogram_auto|equidepth|exp_histogram_transfn' THEN 'f8, 3'
+			WHEN signature ~ 'exp_histogram_merge' THEN 'gpu_exp_histogram_of(3, i, i4, ARRAY[i, 1])'
 			WHEN signature ~ 'histogram_accum_log' THEN 'f8, 0.1, 10, 3' WHEN signature ~ 'histogram' THEN 'f8, -1, 1, 3'
 			WHEN signature ~ 'sketch_transfn' THEN format('f8, %s', CASE WHEN types ~ '\[' THEN '''{0.1,0.5}''::float8[]' ELSE '0.5' END)
 			WHEN signature ~ 'arg.*_n_' THEN 'txt, d, 2' WHEN signature ~ '_n_transfn|top_k|value_counts.*int' THEN 'num, 2' WHEN signature ~ 'value_counts|entropy' THEN 'txt'
@@ -50,7 +52,8 @@ SELECT gpuagg_merge(gpuagg_pack('gpu_sum(int8)', i8)) AS sum, gpuagg_merge(gpuag
 	gpuagg_merge(gpuagg_pack('gpu_argmin(anyelement, anycompatible)', ARRAY['pg_class'::regclass], txt)) AS argmin,
 	gpuagg_merge(gpuagg_pack('gpu_min_n(anyelement, int4)', ts, 2)) AS min_n,
 	gpuagg_merge(gpuagg_pack('gpu_argmax_n(anyelement, anycompatible, int4)', nullif(i2, 5), num, 3)) AS argmax_n,
-	gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement)', nullif(i2, 5))) AS value_counts, gpuagg_merge(gpuagg_pack('gpu_top_k(anyelement, int4)', txt, 3)) AS top_k
+	gpuagg_merge(gpuagg_pack('gpu_value_counts(anyelement)', nullif(i2, 5))) AS value_counts, gpuagg_merge(gpuagg_pack('gpu_top_k(anyelement, int4)', txt, 3)) AS top_k,
+	gpu_histogram_auto(f8, 4) AS histogram_auto, gpu_exp_histogram(f8, 2) AS exp_histogram, gpuagg_merge(gpuagg_pack('gpu_histogram_equidepth(float8, int4)', f8, 2)) AS equidepth
 FROM release_rows \gx
 DROP TABLE release_rows;
 DROP FUNCTION release_state;

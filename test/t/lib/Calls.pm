@@ -23,7 +23,8 @@ my %arguments = (
 	gpu_histogram2d8 => 'x, 0, 100000, 10, i, 0, 100000, 3', gpu_histogram2d9 => 'x, 0, 100000, 10, i, 0, 100000, 3, x',
 	gpu_histogram_log4 => 'x, 1, 1e6, 10', gpu_approx_percentile2 => 'x, ', gpu_matrix_product1 => 'ARRAY[[1, 0], [x / 1e9, 1]]',
 	gpu_compose_linear2 => '0.5, x', gpu_product1 => '1::', gpu_max_n2 => 'n, 3', gpu_min_n2 => 's, 3', gpu_argmax_n3 => 'n, i, 3',
-	gpu_argmin_n3 => 's, i, 3', gpu_value_counts2 => 's, 3', gpu_top_k2 => 's, 3');
+	gpu_argmin_n3 => 's, i, 3', gpu_value_counts2 => 's, 3', gpu_top_k2 => 's, 3',
+	gpu_histogram_auto2 => 'x, 20', gpu_histogram_equidepth2 => 'x, 20', gpu_exp_histogram2 => 'x, 5', gpu_exp_histogram_merge1 => "gpu_exp_histogram_of(3, 1, i % 50, '{1}')");
 
 # Creates table $name with $n rows.
 sub create_rows

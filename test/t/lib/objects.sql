@@ -37,6 +37,8 @@ BEGIN
 		call := CASE WHEN f.is_ordered_set THEN format('%s) WITHIN GROUP (ORDER BY %s', f.direct, f.columns)
 			WHEN f.name = 'gpu_approx_percentile' THEN replace(replace(f.columns, ', c_float8s', ', ''{0.25,0.75}''::float8[]'), ', c_float8', ', 0.5')
 			WHEN f.name ~ '(min|max)_n$|top_k$|value_counts$' THEN regexp_replace(f.columns, ', c_int4$', ', 3')
+			WHEN f.name ~ '^gpu_(histogram_auto|histogram_equidepth|exp_histogram)$' THEN regexp_replace(f.columns, ', c_int4$', ', 3')
+			WHEN f.name = 'gpu_exp_histogram_merge' THEN 'gpu_exp_histogram_of(3, 1, 0, NULL)'
 			WHEN f.name LIKE '%merge' THEN replace(f.columns, 'c_float8s', 'c_int8s::float8[]')
 			WHEN f.name LIKE 'gpu\_histogram%' AND f.columns = 'c_float8, c_float8s' THEN 'c_float8, ''{1,2,3}''::float8[]'
 			WHEN f.name LIKE 'gpu\_histogram%' THEN replace(f.columns, 'c_float8, c_float8, c_float8, c_int4', 'c_float8, 0.5, 3.5, 6')
