@@ -53,9 +53,8 @@ reserve(BinWindow *window, int64 n)
 
 	if (n <= old.room)
 		return;
-	window->counts =
-		MemoryContextAllocExtended(old.cxt, pg_nextpower2_64(n) * sizeof(int64),
-								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	window->counts = MemoryContextAllocExtended(old.cxt, pg_nextpower2_64(n) * sizeof(int64),
+												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	window->room = pg_nextpower2_64(n);
 	INTERRUPTIBLE_FOR (bin, old.first, old.last + 1)
 		*bin_window_at(window, bin) = *bin_window_at(&old, bin);

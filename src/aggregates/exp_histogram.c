@@ -16,7 +16,8 @@
  *
  * NULLs are skipped. NaN and infinities, for which that data model has no place, are counted apart.
  *
- * The engines have no monoid for it: these are fallback aggregates.
+ * The engines have no monoid for it: these are fallback aggregates. exp_histogram_read.c has what
+ * needs the type gpuagg_state, the transition function of gpu_exp_histogram_merge among it.
  */
 #include "postgres.h"
 
@@ -27,20 +28,16 @@
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 
 #include "aggregates/aggcall.h"
 #include "aggregates/exp_buckets.h"
 #include "aggregates/exp_histogram.h"
-#include "aggregates/partial_state.h"
 #include "aggregates/portable.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_transfn);
-PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_merge_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_combine);
 PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_deserialize);
-PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_final);
 
 /* ---- histograms ----------------------------------------------------------------- */
 
@@ -177,27 +174,14 @@ gpuagg_exp_histogram_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(h);
 }
 
-/* Returns the combination of two states, the second of which is not NULL, in cxt. */
-static ExpHistogram *
-combine(MemoryContext cxt, ExpHistogram *to, const ExpHistogram *from)
+ExpHistogram *
+exp_histogram_combine(MemoryContext cxt, ExpHistogram *to, const ExpHistogram *from)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (to == NULL)
 		to = exp_histogram_create(cxt, from->scale);
 	merge(to, from);
 	return to;
-}
-
-/* Transition function of gpu_exp_histogram_merge: (state, histogram). Skips NULLs. */
-Datum
-gpuagg_exp_histogram_merge_transfn(PG_FUNCTION_ARGS)
-{
-	MemoryContext cxt = aggregate_context(fcinfo);
-
-	if (PG_ARGISNULL(1))
-		RETURN_STATE_UNCHANGED();
-	PG_RETURN_POINTER(combine(cxt, state_argument(fcinfo, 0),
-							  exp_histogram_of(PG_GETARG_DATUM(1), "gpu_exp_histogram_merge")));
 }
 
 /* Combine function of both aggregates. */
@@ -208,28 +192,14 @@ gpuagg_exp_histogram_combine(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
-	PG_RETURN_POINTER(combine(cxt, state_argument(fcinfo, 0), state_argument(fcinfo, 1)));
-}
-
-/* Final function of both aggregates: the state. NULL without rows. */
-Datum
-gpuagg_exp_histogram_final(PG_FUNCTION_ARGS)
-{
-	ExpHistogram *h = state_argument(fcinfo, 0);
-
-	if (h == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(exp_histogram_state(h));
+	PG_RETURN_POINTER(
+		exp_histogram_combine(cxt, state_argument(fcinfo, 0), state_argument(fcinfo, 1)));
 }
 
 /* ---- states ------------------------------------------------------------------------ */
 
-/*
- * Returns a serialized state: the scale, the numbers of zeros, -infinity, infinity and NaN, and of
- * negative and then of positive values the first bucket, the number of buckets, and their counts.
- */
-static bytea *
-serialize(const ExpHistogram *h)
+bytea *
+exp_histogram_serialized(const ExpHistogram *h)
 {
 	StringInfoData buf;
 
@@ -248,32 +218,12 @@ serialize(const ExpHistogram *h)
 	return pq_endtypsend(&buf);
 }
 
-Datum
-exp_histogram_state(const ExpHistogram *h)
-{
-	return partial_make(PARTIAL_EXP_HISTOGRAM, serialize(h));
-}
-
-ExpHistogram *
-exp_histogram_of(Datum state, const char *function)
-{
-	bytea *bytes = DatumGetByteaPP(state);
-
-	if (partial_state_kind(bytes) != PARTIAL_EXP_HISTOGRAM)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("argument of %s is the state of another aggregate", function),
-			 errhint("Pass the result of %s or %s.", "gpu_exp_histogram", "gpu_exp_histogram_of")));
-	return (ExpHistogram *) DatumGetPointer(partial_load(bytes));
-}
-
 /* Serialization function of both aggregates. */
 Datum
 gpuagg_exp_histogram_serialize(PG_FUNCTION_ARGS)
 {
 	aggregate_context(fcinfo);
-	PG_RETURN_BYTEA_P(serialize((ExpHistogram *) PG_GETARG_POINTER(0)));
+	PG_RETURN_BYTEA_P(exp_histogram_serialized((ExpHistogram *) PG_GETARG_POINTER(0)));
 }
 
 /* Reads a number of values and adds it to the number of all. Raises an error if it is not valid. */

@@ -41,10 +41,14 @@ extern void exp_histogram_add_values(ExpHistogram *h, int64 *number, int64 count
 /* Raises an error that names the SQL function if the scale is out of range. */
 extern void exp_histogram_check_scale(const char *function, int scale);
 
-/* Returns the histogram as a gpuagg_state. */
-extern Datum exp_histogram_state(const ExpHistogram *h);
+/* Returns the combination of two histograms in cxt, where *to is, if it is not NULL. */
+extern ExpHistogram *exp_histogram_combine(MemoryContext cxt, ExpHistogram *to,
+										   const ExpHistogram *from);
 
-/* Returns a histogram from a gpuagg_state. Raises an error if it is of another aggregate. */
-extern ExpHistogram *exp_histogram_of(Datum state, const char *function);
+/*
+ * Returns a serialized state: the scale, the numbers of zeros, -infinity, infinity and NaN, and of
+ * negative and then of positive values the first bucket, the number of buckets, and their counts.
+ */
+extern bytea *exp_histogram_serialized(const ExpHistogram *h);
 
 #endif /* GPUAGG_EXP_HISTOGRAM_H */

@@ -1,7 +1,7 @@
 /*
  * exp_histogram_read.c
- *	  Exponential histograms from the columns in which exporters store them, and back; their
- *	  buckets as rows; their quantiles.
+ *	  Exponential histograms as states: results of the aggregates, and their sum; from the columns
+ *	  in which exporters store them, and back; their buckets as rows; their quantiles.
  */
 #include "postgres.h"
 
@@ -16,20 +16,71 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/bin_rows.h"
 #include "aggregates/exp_buckets.h"
 #include "aggregates/exp_histogram.h"
 #include "aggregates/histogram.h"
+#include "aggregates/partial_state.h"
 #include "aggregates/state_forms.h"
 #include "common/compat.h"
 #include "common/interruptible.h"
 
+PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_merge_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_final);
 PG_FUNCTION_INFO_V1(gpu_exp_histogram_of);
 PG_FUNCTION_INFO_V1(gpu_exp_histogram_info);
 PG_FUNCTION_INFO_V1(gpu_exp_histogram_buckets);
 PG_FUNCTION_INFO_V1(gpu_exp_histogram_quantile);
 
 #define CONSTRUCTOR "gpu_exp_histogram_of"
+
+/* ---- states ----------------------------------------------------------------------- */
+
+/* Returns the histogram of a state. Raises an error if it is the state of another aggregate. */
+static ExpHistogram *
+histogram_of(Datum state, const char *function)
+{
+	bytea *bytes = DatumGetByteaPP(state);
+
+	if (partial_state_kind(bytes) != PARTIAL_EXP_HISTOGRAM)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("argument of %s is the state of another aggregate", function),
+			 errhint("Pass the result of %s or %s.", "gpu_exp_histogram", "gpu_exp_histogram_of")));
+	return (ExpHistogram *) DatumGetPointer(partial_load(bytes));
+}
+
+/* Returns the histogram as a state. */
+static Datum
+state_of(const ExpHistogram *h)
+{
+	return partial_make(PARTIAL_EXP_HISTOGRAM, exp_histogram_serialized(h));
+}
+
+/* Transition function of gpu_exp_histogram_merge: (state, histogram). Skips NULLs. */
+Datum
+gpuagg_exp_histogram_merge_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	ExpHistogram *h;
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	h = PG_ARGISNULL(0) ? NULL : (ExpHistogram *) PG_GETARG_POINTER(0);
+	PG_RETURN_POINTER(
+		exp_histogram_combine(cxt, h, histogram_of(PG_GETARG_DATUM(1), "gpu_exp_histogram_merge")));
+}
+
+/* Final function of both aggregates: the state. NULL without rows. */
+Datum
+gpuagg_exp_histogram_final(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	return state_of((ExpHistogram *) PG_GETARG_POINTER(0));
+}
 
 /* ---- constructor ------------------------------------------------------------------ */
 
@@ -65,7 +116,7 @@ check_count(int64 count)
 				 errdetail("One is %lld.", (long long) count)));
 }
 
-/* Adds buckets of one sign, the first of which is `offset`, at a scale from which h's is lowered. */
+/* Adds buckets of one sign, from bucket `offset` on, at this scale, which is not below h's. */
 static void
 add_buckets(ExpHistogram *h, int side, int scale, int64 offset, ArrayType *array)
 {
@@ -81,13 +132,13 @@ add_buckets(ExpHistogram *h, int side, int scale, int64 offset, ArrayType *array
 		if (count == 0)
 			continue;
 		if (offset + i < least || offset + i > most)
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("offset of %s is out of range", CONSTRUCTOR),
-					 errdetail("Values of type double precision have the buckets %lld to %lld at "
-							   "scale %d, and bucket %lld has a count.",
-							   (long long) least, (long long) most, scale,
-							   (long long) (offset + i))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("offset of %s is out of range", CONSTRUCTOR),
+				 errdetail("Values of type double precision have the buckets %lld to %lld at "
+						   "scale %d, and bucket %lld has a count.",
+						   (long long) least, (long long) most, scale, (long long) (offset + i))));
 		exp_histogram_add(h, side, (offset + i) >> (scale - h->scale), count);
 	}
 }
@@ -121,7 +172,7 @@ gpu_exp_histogram_of(PG_FUNCTION_ARGS)
 		add_buckets(h, side, scale, PG_ARGISNULL(arg) ? 0 : PG_GETARG_INT32(arg),
 					PG_GETARG_ARRAYTYPE_P(arg + 1));
 	}
-	PG_RETURN_DATUM(exp_histogram_state(h));
+	return state_of(h);
 }
 
 /* ---- readers ------------------------------------------------------------------------ */
@@ -144,7 +195,7 @@ count_array(const BinWindow *buckets)
 Datum
 gpu_exp_histogram_info(PG_FUNCTION_ARGS)
 {
-	ExpHistogram *h = exp_histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_info");
+	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_info");
 	TupleDesc desc;
 	Datum values[10] = {Int32GetDatum(h->scale),
 						Int64GetDatum(h->zeros),
@@ -168,7 +219,7 @@ gpu_exp_histogram_info(PG_FUNCTION_ARGS)
 Datum
 gpu_exp_histogram_buckets(PG_FUNCTION_ARGS)
 {
-	ExpHistogram *h = exp_histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_buckets");
+	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_buckets");
 	const BinWindow *below = &h->sides[0], *above = &h->sides[1];
 	BinRows rows;
 
@@ -221,7 +272,7 @@ walk_reaches(Walk *walk, int64 count, double *share)
 Datum
 gpu_exp_histogram_quantile(PG_FUNCTION_ARGS)
 {
-	ExpHistogram *h = exp_histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_quantile");
+	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_quantile");
 	const BinWindow *below = &h->sides[0], *above = &h->sides[1];
 	double fraction = PG_GETARG_FLOAT8(1);
 	Walk walk = {fraction * (double) h->values, 0};

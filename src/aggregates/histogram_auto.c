@@ -20,13 +20,13 @@
  * floor(x / 2^e): when a width doubles, bins 2i and 2i + 1 become bin i. So, by induction, the
  * counts are those of all values at the exponent that belongs to the range of all.
  *
- * By (b), more than nbins bins of half the width would be needed, unless (a) decides: the width is
- * less than 2 * (greatest - least) / (nbins - 1), or each value within 2^53 of its size has its own
- * bin.
+ * If (a) allows half the width, more than nbins bins of it would be needed. So the width is less
+ * than 2 * (greatest - least) / (nbins - 1), or the least one that (a) allows.
  *
  * NULLs, NaN and infinities are counted apart. -0 is 0.
  *
- * The engines have no monoid for it: it is a fallback aggregate.
+ * The engines have no monoid for it: it is a fallback aggregate. histogram_auto_read.c has its
+ * final function.
  */
 #include "postgres.h"
 
@@ -34,45 +34,21 @@
 
 #include "common/int.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "libpq/pqformat.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/float.h"
-#include "utils/tuplestore.h"
 
 #include "aggregates/aggcall.h"
-#include "aggregates/bin_rows.h"
-#include "aggregates/bin_window.h"
 #include "aggregates/histogram.h"
-#include "aggregates/partial_state.h"
+#include "aggregates/histogram_auto.h"
 #include "aggregates/portable.h"
-#include "common/compat.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_histogram_auto_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_auto_combine);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_auto_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_auto_deserialize);
-PG_FUNCTION_INFO_V1(gpuagg_histogram_auto_final);
-PG_FUNCTION_INFO_V1(gpu_histogram_auto_bins);
-PG_FUNCTION_INFO_V1(gpu_histogram_auto_info);
-PG_FUNCTION_INFO_V1(gpu_histogram_auto_quantile);
 
 #define LEAST_BINS 2
 #define LEAST_EXPONENT (-1074)
-
-/* The transition state. */
-typedef struct AutoHistogram
-{
-	int nbins;
-	int exponent; /* bins are 2^exponent wide */
-	int64 values; /* number of values that are not NULL */
-	int64 nulls;
-	int64 infinite[2]; /* [0]: -infinity, [1]: infinity */
-	int64 nans;
-	double min, max; /* of the finite values; infinity and -infinity if there is none */
-	BinWindow bins;
-} AutoHistogram;
 
 /* Returns an empty state in cxt. */
 static AutoHistogram *
@@ -176,12 +152,13 @@ nbins_argument(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("nbins of %s must not be null", "gpu_histogram_auto")));
 	if (PG_GETARG_INT32(2) < LEAST_BINS || PG_GETARG_INT32(2) > HISTOGRAM_MAX_BINS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("nbins of %s must be between %d and %d", "gpu_histogram_auto", LEAST_BINS,
-						HISTOGRAM_MAX_BINS),
-				 errdetail("It is %d.", PG_GETARG_INT32(2)),
-				 errhint("A histogram has at most nbins bins, and mostly more than half of them.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("nbins of %s must be between %d and %d", "gpu_histogram_auto", LEAST_BINS,
+					HISTOGRAM_MAX_BINS),
+			 errdetail("It is %d.", PG_GETARG_INT32(2)),
+			 errhint("A histogram has at most nbins bins, and mostly more than half of them.")));
 	return PG_GETARG_INT32(2);
 }
 
@@ -237,13 +214,8 @@ gpuagg_histogram_auto_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(to);
 }
 
-/*
- * Returns a serialized state: nbins, the numbers of NULLs, -infinity, infinity and NaN, the least
- * and the greatest finite value, and the counts of the bins from the one to the other. The exponent
- * and the number of bins follow from the range.
- */
-static bytea *
-serialize(const AutoHistogram *h)
+bytea *
+histogram_auto_serialized(const AutoHistogram *h)
 {
 	StringInfoData buf;
 
@@ -264,7 +236,7 @@ Datum
 gpuagg_histogram_auto_serialize(PG_FUNCTION_ARGS)
 {
 	aggregate_context(fcinfo);
-	PG_RETURN_BYTEA_P(serialize((AutoHistogram *) PG_GETARG_POINTER(0)));
+	PG_RETURN_BYTEA_P(histogram_auto_serialized((AutoHistogram *) PG_GETARG_POINTER(0)));
 }
 
 /* Reads a number of values and adds it to *sum. Raises an error if it is not valid. */
@@ -327,111 +299,4 @@ gpuagg_histogram_auto_deserialize(PG_FUNCTION_ARGS)
 		portable_invalid("count");
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(h);
-}
-
-/* Final function of gpu_histogram_auto: the state. NULL without rows. */
-Datum
-gpuagg_histogram_auto_final(PG_FUNCTION_ARGS)
-{
-	AutoHistogram *h = state_argument(fcinfo, 0);
-
-	if (h == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(partial_make(PARTIAL_HISTOGRAM_AUTO, serialize(h)));
-}
-
-/* ---- readers ------------------------------------------------------------------------ */
-
-/* Returns the histogram in argument 0. Raises an error if it is the state of another aggregate. */
-static AutoHistogram *
-histogram_argument(FunctionCallInfo fcinfo, const char *function)
-{
-	bytea *state = PG_GETARG_BYTEA_PP(0);
-
-	if (partial_state_kind(state) != PARTIAL_HISTOGRAM_AUTO)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument of %s is the state of another aggregate", function),
-				 errhint("Pass the result of %s.", "gpu_histogram_auto")));
-	return (AutoHistogram *) DatumGetPointer(partial_load(state));
-}
-
-/* Returns the lower bound of a bin, which is the upper bound of the bin before. */
-static double
-edge_of(const AutoHistogram *h, int64 bin)
-{
-	return ldexp((double) bin, h->exponent) + 0.0;
-}
-
-/* (state): a row for each bin; infinities and NaN, if there are some, have rows without a number */
-Datum
-gpu_histogram_auto_bins(PG_FUNCTION_ARGS)
-{
-	AutoHistogram *h = histogram_argument(fcinfo, "gpu_histogram_auto_bins");
-	BinRows rows;
-
-	bin_rows_begin(&rows, fcinfo);
-	for (int64 bin = h->bins.first; bin <= h->bins.last; bin++)
-		bin_rows_measure(&rows, *bin_window_at(&h->bins, bin));
-	bin_rows_measure_special(&rows, h->infinite, h->nans);
-	bin_rows_put_special(&rows, -get_float8_infinity(), h->infinite[0]);
-	for (int64 bin = h->bins.first; bin <= h->bins.last; bin++)
-		bin_rows_put(&rows, Int32GetDatum((int32) (bin - h->bins.first + 1)), edge_of(h, bin),
-					 edge_of(h, bin + 1), *bin_window_at(&h->bins, bin));
-	bin_rows_put_special(&rows, get_float8_infinity(), h->infinite[1]);
-	bin_rows_put_special(&rows, get_float8_nan(), h->nans);
-	return (Datum) 0;
-}
-
-/* (state): its number of bins, the width of a bin, numbers of values and NULLs, and the range */
-Datum
-gpu_histogram_auto_info(PG_FUNCTION_ARGS)
-{
-	AutoHistogram *h = histogram_argument(fcinfo, "gpu_histogram_auto_info");
-	bool empty = h->min > h->max;
-	TupleDesc desc;
-	Datum values[6] = {Int32GetDatum(h->nbins), Float8GetDatum(ldexp(1, h->exponent)),
-					   Int64GetDatum(h->values), Int64GetDatum(h->nulls), Float8GetDatum(h->min),
-					   Float8GetDatum(h->max)};
-	bool nulls[6] = {false, empty, false, false, empty, empty};
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE ||
-		desc->natts != lengthof(values))
-		elog(ERROR, "result type of gpu_histogram_auto_info does not have its columns");
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
-}
-
-/*
- * (state, fraction): the value at a fraction of the values, interpolated within its bin; NULL
- * without values
- */
-Datum
-gpu_histogram_auto_quantile(PG_FUNCTION_ARGS)
-{
-	AutoHistogram *h = histogram_argument(fcinfo, "gpu_histogram_auto_quantile");
-	double fraction = PG_GETARG_FLOAT8(1);
-	double target = fraction * (double) h->values;
-	int64 before = h->infinite[0];
-
-	histogram_check_fraction("gpu_histogram_auto_quantile", fraction);
-	if (h->values == 0)
-		PG_RETURN_NULL();
-	if (before > 0 && (double) before >= target)
-		PG_RETURN_FLOAT8(-get_float8_infinity());
-	for (int64 bin = h->bins.first; bin <= h->bins.last; bin++)
-	{
-		int64 count = *bin_window_at(&h->bins, bin);
-
-		if (count > 0 && (double) (before + count) >= target)
-			PG_RETURN_FLOAT8(histogram_interpolate(Max(edge_of(h, bin), h->min),
-												   Min(edge_of(h, bin + 1), h->max),
-												   (target - (double) before) / (double) count));
-		before += count;
-	}
-	before += h->infinite[1];
-	if (h->infinite[1] > 0 && ((double) before >= target || h->nans == 0))
-		PG_RETURN_FLOAT8(get_float8_infinity());
-	if (h->nans > 0)
-		PG_RETURN_FLOAT8(get_float8_nan());
-	PG_RETURN_FLOAT8(h->max);
 }

@@ -34,9 +34,10 @@ read_numbers(ArrayType *array, const char *what, int *n)
 	double *numbers;
 
 	if (type != INT8OID && type != FLOAT8OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("%s of %s must be of type bigint[] or double precision[]", what, FUNCTION)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("%s of %s must be of type bigint[] or double precision[]", what, FUNCTION)));
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -48,8 +49,8 @@ read_numbers(ArrayType *array, const char *what, int *n)
 	deconstruct_array(array, type, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, NULL, n);
 	numbers = palloc((*n + 1) * sizeof(double));
 	INTERRUPTIBLE_FOR (i, 0, *n)
-		numbers[i] = type == INT8OID ? (double) DatumGetInt64(elements[i]) :
-									   DatumGetFloat8(elements[i]);
+		numbers[i] =
+			type == INT8OID ? (double) DatumGetInt64(elements[i]) : DatumGetFloat8(elements[i]);
 	return numbers;
 }
 
