@@ -931,36 +931,34 @@ CREATE FUNCTION gpuagg_exp_histogram_transfn(internal, float8, int4) RETURNS int
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_exp_histogram_transfn(internal, float8, int4) IS
 'transition function of gpu_exp_histogram; null values change nothing';
-CREATE FUNCTION gpuagg_exp_histogram_merge_transfn(internal, gpuagg_state) RETURNS internal
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
-COMMENT ON FUNCTION gpuagg_exp_histogram_merge_transfn(internal, gpuagg_state) IS
-'transition function of gpu_exp_histogram_merge; null histograms change nothing';
 CREATE FUNCTION gpuagg_exp_histogram_combine(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_exp_histogram_combine(internal, internal) IS
-'combine function of gpu_exp_histogram and gpu_exp_histogram_merge; a null state is an empty one';
+'combine function of gpu_exp_histogram; a null state is an empty one';
 CREATE FUNCTION gpuagg_exp_histogram_serialize(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_exp_histogram_serialize(internal) IS
-'serialization function of gpu_exp_histogram and gpu_exp_histogram_merge; null for null';
+'serialization function of gpu_exp_histogram; null for null';
 CREATE FUNCTION gpuagg_exp_histogram_deserialize(bytea, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_exp_histogram_deserialize(bytea, internal) IS
-'deserialization function of gpu_exp_histogram and gpu_exp_histogram_merge; null for null';
+'deserialization function of gpu_exp_histogram; null for null';
 CREATE FUNCTION gpuagg_exp_histogram_final(internal) RETURNS gpuagg_state
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_exp_histogram_final(internal) IS
-'final function of gpu_exp_histogram and gpu_exp_histogram_merge; null for null';
+'final function of gpu_exp_histogram; null for null';
 CREATE AGGREGATE gpu_exp_histogram(x float8, scale int4) (
 	SFUNC = gpuagg_exp_histogram_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_exp_histogram_final,
 	COMBINEFUNC = gpuagg_exp_histogram_combine, SERIALFUNC = gpuagg_exp_histogram_serialize,
 	DESERIALFUNC = gpuagg_exp_histogram_deserialize, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpu_exp_histogram(float8, int4) IS
 'exponential histogram as of OpenTelemetry and Prometheus: numbers of values in buckets, each wider than the one before by the factor 2^(2^-scale), and of zeros; the scale, between -10 and 20, is lowered until 160 buckets are enough for each sign; nulls are skipped, null without input';
+CREATE FUNCTION gpuagg_exp_histogram_merge(gpuagg_state, gpuagg_state) RETURNS gpuagg_state
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exp_histogram_merge(gpuagg_state, gpuagg_state) IS
+'transition function of gpu_exp_histogram_merge; a null histogram is an empty one';
 CREATE AGGREGATE gpu_exp_histogram_merge(histogram gpuagg_state) (
-	SFUNC = gpuagg_exp_histogram_merge_transfn, STYPE = internal, SSPACE = 4096, FINALFUNC = gpuagg_exp_histogram_final,
-	COMBINEFUNC = gpuagg_exp_histogram_combine, SERIALFUNC = gpuagg_exp_histogram_serialize,
-	DESERIALFUNC = gpuagg_exp_histogram_deserialize, PARALLEL = SAFE);
+	SFUNC = gpuagg_exp_histogram_merge, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_exp_histogram_merge, PARALLEL = SAFE);
 COMMENT ON AGGREGATE gpu_exp_histogram_merge(gpuagg_state) IS
 'sum of exponential histograms, whose scales may differ: the result has the lowest of them, or a lower one if its buckets are too many; null histograms are skipped, null without one';
 CREATE FUNCTION gpu_exp_histogram_of(scale int4, zero_count int8, positive_offset int4, positive_counts int8[], negative_offset int4 DEFAULT 0,

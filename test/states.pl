@@ -150,7 +150,7 @@ sub equidepth
 	return pack('N', mostly([ 1, 5, 10_000 ], \@ints)) . join('', map { rand() < 0.5 ? pick(@doubles) : pack('d>', int rand 10) } 1 .. pick(0, 1, 2, 5, 500));
 }
 
-# a state of gpu_exp_histogram or gpu_exp_histogram_merge
+# a state of gpu_exp_histogram
 sub exp_histogram
 {
 	return pack('N', mostly([ 0, 3, 20, 2**32 - 1, 2**32 - 10 ], [ 21, 2**32 - 11, 2**31 ])) . join('', map { mostly([ @longs[ 0 .. 3 ] ], \@longs) } 1 .. 4) .

@@ -17,7 +17,7 @@
  * NULLs are skipped. NaN and infinities, for which that data model has no place, are counted apart.
  *
  * The engines have no monoid for it: these are fallback aggregates. exp_histogram_read.c has what
- * needs the type gpuagg_state, the transition function of gpu_exp_histogram_merge among it.
+ * needs the type gpuagg_state: the final function, and that of gpu_exp_histogram_merge.
  */
 #include "postgres.h"
 
@@ -184,7 +184,7 @@ exp_histogram_combine(MemoryContext cxt, ExpHistogram *to, const ExpHistogram *f
 	return to;
 }
 
-/* Combine function of both aggregates. */
+/* Combine function of gpu_exp_histogram. */
 Datum
 gpuagg_exp_histogram_combine(PG_FUNCTION_ARGS)
 {
@@ -218,7 +218,7 @@ exp_histogram_serialized(const ExpHistogram *h)
 	return pq_endtypsend(&buf);
 }
 
-/* Serialization function of both aggregates. */
+/* Serialization function of gpu_exp_histogram. */
 Datum
 gpuagg_exp_histogram_serialize(PG_FUNCTION_ARGS)
 {
@@ -238,7 +238,7 @@ get_values(StringInfo buf, ExpHistogram *h)
 }
 
 /*
- * Deserialization function of both aggregates. States may come from anywhere (partial_state.c), so
+ * Deserialization function of gpu_exp_histogram. States may come from anywhere (partial_state.c), so
  * everything that is read is checked.
  */
 Datum

@@ -16,7 +16,6 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
-#include "aggregates/aggcall.h"
 #include "aggregates/bin_rows.h"
 #include "aggregates/exp_buckets.h"
 #include "aggregates/exp_histogram.h"
@@ -26,7 +25,7 @@
 #include "common/compat.h"
 #include "common/interruptible.h"
 
-PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_merge_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_merge);
 PG_FUNCTION_INFO_V1(gpuagg_exp_histogram_final);
 PG_FUNCTION_INFO_V1(gpu_exp_histogram_of);
 PG_FUNCTION_INFO_V1(gpu_exp_histogram_info);
@@ -39,16 +38,14 @@ PG_FUNCTION_INFO_V1(gpu_exp_histogram_quantile);
 
 /* Returns the histogram of a state. Raises an error if it is the state of another aggregate. */
 static ExpHistogram *
-histogram_of(Datum state, const char *function)
+histogram_of(Datum state)
 {
 	bytea *bytes = DatumGetByteaPP(state);
 
 	if (partial_state_kind(bytes) != PARTIAL_EXP_HISTOGRAM)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("argument of %s is the state of another aggregate", function),
-			 errhint("Pass the result of %s or %s.", "gpu_exp_histogram", "gpu_exp_histogram_of")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("state does not belong to aggregate %s", "gpu_exp_histogram")));
 	return (ExpHistogram *) DatumGetPointer(partial_load(bytes));
 }
 
@@ -59,27 +56,28 @@ state_of(const ExpHistogram *h)
 	return partial_make(PARTIAL_EXP_HISTOGRAM, exp_histogram_serialized(h));
 }
 
-/* Transition function of gpu_exp_histogram_merge: (state, histogram). Skips NULLs. */
-Datum
-gpuagg_exp_histogram_merge_transfn(PG_FUNCTION_ARGS)
-{
-	MemoryContext cxt = aggregate_context(fcinfo);
-	ExpHistogram *h;
-
-	if (PG_ARGISNULL(1))
-		RETURN_STATE_UNCHANGED();
-	h = PG_ARGISNULL(0) ? NULL : (ExpHistogram *) PG_GETARG_POINTER(0);
-	PG_RETURN_POINTER(
-		exp_histogram_combine(cxt, h, histogram_of(PG_GETARG_DATUM(1), "gpu_exp_histogram_merge")));
-}
-
-/* Final function of both aggregates: the state. NULL without rows. */
+/* Final function of gpu_exp_histogram: the state. NULL without rows. */
 Datum
 gpuagg_exp_histogram_final(PG_FUNCTION_ARGS)
 {
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	return state_of((ExpHistogram *) PG_GETARG_POINTER(0));
+}
+
+/* (state, histogram): transition and combine function of gpu_exp_histogram_merge. Skips NULLs. */
+Datum
+gpuagg_exp_histogram_merge(PG_FUNCTION_ARGS)
+{
+	ExpHistogram *sum = NULL;
+
+	for (int i = 0; i < 2; i++)
+		if (!PG_ARGISNULL(i))
+			sum =
+				exp_histogram_combine(CurrentMemoryContext, sum, histogram_of(PG_GETARG_DATUM(i)));
+	if (sum == NULL)
+		PG_RETURN_NULL();
+	return state_of(sum);
 }
 
 /* ---- constructor ------------------------------------------------------------------ */
@@ -195,7 +193,7 @@ count_array(const BinWindow *buckets)
 Datum
 gpu_exp_histogram_info(PG_FUNCTION_ARGS)
 {
-	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_info");
+	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0));
 	TupleDesc desc;
 	Datum values[10] = {Int32GetDatum(h->scale),
 						Int64GetDatum(h->zeros),
@@ -219,7 +217,7 @@ gpu_exp_histogram_info(PG_FUNCTION_ARGS)
 Datum
 gpu_exp_histogram_buckets(PG_FUNCTION_ARGS)
 {
-	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_buckets");
+	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0));
 	const BinWindow *below = &h->sides[0], *above = &h->sides[1];
 	BinRows rows;
 
@@ -272,7 +270,7 @@ walk_reaches(Walk *walk, int64 count, double *share)
 Datum
 gpu_exp_histogram_quantile(PG_FUNCTION_ARGS)
 {
-	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0), "gpu_exp_histogram_quantile");
+	ExpHistogram *h = histogram_of(PG_GETARG_DATUM(0));
 	const BinWindow *below = &h->sides[0], *above = &h->sides[1];
 	double fraction = PG_GETARG_FLOAT8(1);
 	Walk walk = {fraction * (double) h->values, 0};

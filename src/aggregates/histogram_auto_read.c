@@ -33,15 +33,14 @@ gpuagg_histogram_auto_final(PG_FUNCTION_ARGS)
 
 /* Returns the histogram in argument 0. Raises an error if it is the state of another aggregate. */
 static AutoHistogram *
-histogram_argument(FunctionCallInfo fcinfo, const char *function)
+histogram_argument(FunctionCallInfo fcinfo)
 {
 	bytea *state = PG_GETARG_BYTEA_PP(0);
 
 	if (partial_state_kind(state) != PARTIAL_HISTOGRAM_AUTO)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument of %s is the state of another aggregate", function),
-				 errhint("Pass the result of %s.", "gpu_histogram_auto")));
+				 errmsg("state does not belong to aggregate %s", "gpu_histogram_auto")));
 	return (AutoHistogram *) DatumGetPointer(partial_load(state));
 }
 
@@ -56,7 +55,7 @@ edge_of(const AutoHistogram *h, int64 bin)
 Datum
 gpu_histogram_auto_bins(PG_FUNCTION_ARGS)
 {
-	AutoHistogram *h = histogram_argument(fcinfo, "gpu_histogram_auto_bins");
+	AutoHistogram *h = histogram_argument(fcinfo);
 	BinRows rows;
 
 	bin_rows_begin(&rows, fcinfo);
@@ -76,7 +75,7 @@ gpu_histogram_auto_bins(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_auto_info(PG_FUNCTION_ARGS)
 {
-	AutoHistogram *h = histogram_argument(fcinfo, "gpu_histogram_auto_info");
+	AutoHistogram *h = histogram_argument(fcinfo);
 	bool empty = h->min > h->max;
 	TupleDesc desc;
 	Datum values[6] = {Int32GetDatum(h->nbins),  Float8GetDatum(ldexp(1, h->exponent)),
@@ -97,7 +96,7 @@ gpu_histogram_auto_info(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_auto_quantile(PG_FUNCTION_ARGS)
 {
-	AutoHistogram *h = histogram_argument(fcinfo, "gpu_histogram_auto_quantile");
+	AutoHistogram *h = histogram_argument(fcinfo);
 	double fraction = PG_GETARG_FLOAT8(1);
 	double target = fraction * (double) h->values;
 	int64 before = h->infinite[0];

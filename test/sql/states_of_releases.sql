@@ -21,7 +21,6 @@ BEGIN
 			WHEN signature ~ 'histogram2d_accum_weighted' THEN 'f8, -1, 1, 2, i2, 0, 10, 1, f4'
 			WHEN signature ~ 'histogram2d' THEN 'f8, -1, 1, 2, i2, 0, 10, 1'
 			WHEN signature ~ 'histogram_auto|equidepth|exp_histogram_transfn' THEN 'f8, 3'
-			WHEN signature ~ 'exp_histogram_merge' THEN 'gpu_exp_histogram_of(3, i, i4, ARRAY[i, 1])'
 			WHEN signature ~ 'histogram_accum_log' THEN 'f8, 0.1, 10, 3' WHEN signature ~ 'histogram' THEN 'f8, -1, 1, 3'
 			WHEN signature ~ 'sketch_transfn' THEN format('f8, %s', CASE WHEN types ~ '\[' THEN '''{0.1,0.5}''::float8[]' ELSE '0.5' END)
 			WHEN signature ~ 'arg.*_n_' THEN 'txt, d, 2' WHEN signature ~ '_n_transfn|top_k|value_counts.*int' THEN 'num, 2' WHEN signature ~ 'value_counts|entropy' THEN 'txt'
