@@ -238,7 +238,7 @@ get_values(StringInfo buf, ExpHistogram *h)
 }
 
 /*
- * Deserialization function of gpu_exp_histogram. States may come from anywhere (partial_state.c), so
+ * Deserialization function of gpu_exp_histogram. States may come from anywhere, so
  * everything that is read is checked.
  */
 Datum
