@@ -52,7 +52,7 @@ CREATE TEMP TABLE pairs AS
 SELECT same(format('%s by %s', call, coalesce(nullif(keys, ''), 'nothing')), query,
 		CASE WHEN keys = 'region' THEN CASE WHEN call ~ 'ORDER BY' THEN 'whole|rows' ELSE 'whole' END
 			WHEN NOT merged OR call ~ 'median|mad' THEN 'rows'
-			WHEN keys = '' AND call ~ 'min|max|bool|every' OR call ~ 'approx_percentile' THEN 'rows|partial'
+			WHEN keys = '' AND call ~ 'min|max|bool|every' OR call ~ 'approx_percentile|summary' THEN 'rows|partial'
 			ELSE 'partial' END,
 		replace(query, call, coalesce(core, call))) AS line
 FROM calls, (VALUES ('region'), ('k'), (''), ('lower(txt), k % 3')) g(keys),

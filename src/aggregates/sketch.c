@@ -374,11 +374,15 @@ ordered_buckets(const Sketch *sketch)
 	return buckets;
 }
 
-/* Numbers are in network order, because states are also exchanged with other servers. */
+/*
+ * Numbers are in network order, because states are also exchanged with other servers. Equal
+ * sketches have equal bytes.
+ */
 void
 sketch_put(StringInfo buf, const Sketch *sketch)
 {
 	const SketchHead *head = &sketch->head;
+	Bucket *buckets = ordered_buckets(sketch);
 
 	pq_sendint32(buf, head->nfractions);
 	for (int i = 0; i < head->nfractions; i++)
@@ -391,12 +395,12 @@ sketch_put(StringInfo buf, const Sketch *sketch)
 	pq_sendfloat8(buf, head->min);
 	pq_sendfloat8(buf, head->max);
 	pq_sendint32(buf, head->nbuckets);
-	for (int i = 0; i < sketch->table_size; i++)
-		if (sketch->table[i].count != 0)
-		{
-			pq_sendint64(buf, sketch->table[i].number);
-			pq_sendint64(buf, sketch->table[i].count);
-		}
+	for (int i = 0; i < head->nbuckets; i++)
+	{
+		pq_sendint64(buf, buckets[i].number);
+		pq_sendint64(buf, buckets[i].count);
+	}
+	pfree(buckets);
 }
 
 /* Serialization function of gpu_approx_percentile. */
