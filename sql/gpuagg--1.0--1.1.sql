@@ -571,6 +571,241 @@ COMMENT ON AGGREGATE gpu_kurtosis_pop(float8) IS
 'excess kurtosis (0 for a normal distribution) of the non-null values themselves (g2); null if all are equal or there is none; NaN if one of several is NaN or infinite';
 
 /*
+ * Exact aggregates of floats: gpuagg.float_sum = exact puts them in place of gpu_sum and others.
+ */
+CREATE FUNCTION gpuagg_exact_accum_sum(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exact_accum_sum(internal, float8) IS 'transition function of gpuagg_exact_sum and gpuagg_exact_avg; null values change nothing';
+CREATE FUNCTION gpuagg_exact_remove_sum(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_remove_sum(internal, float8) IS 'inverse transition function of gpuagg_exact_sum and gpuagg_exact_avg; null values change nothing';
+CREATE FUNCTION gpuagg_exact_accum_sum4(internal, float4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exact_accum_sum4(internal, float4) IS 'transition function of gpuagg_exact_sum and gpuagg_exact_avg; null values change nothing';
+CREATE FUNCTION gpuagg_exact_remove_sum4(internal, float4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_remove_sum4(internal, float4) IS 'inverse transition function of gpuagg_exact_sum and gpuagg_exact_avg; null values change nothing';
+CREATE FUNCTION gpuagg_exact_accum_squares(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exact_accum_squares(internal, float8) IS 'transition function of gpuagg_exact_stddev_samp and similar aggregates; null values change nothing';
+CREATE FUNCTION gpuagg_exact_remove_squares(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_remove_squares(internal, float8) IS 'inverse transition function of gpuagg_exact_stddev_samp and similar aggregates; null values change nothing';
+CREATE FUNCTION gpuagg_exact_accum_squares4(internal, float4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exact_accum_squares4(internal, float4) IS 'transition function of gpuagg_exact_stddev_samp and similar aggregates; null values change nothing';
+CREATE FUNCTION gpuagg_exact_remove_squares4(internal, float4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_remove_squares4(internal, float4) IS 'inverse transition function of gpuagg_exact_stddev_samp and similar aggregates; null values change nothing';
+CREATE FUNCTION gpuagg_exact_accum_pairs(internal, float8, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_exact_accum_pairs(internal, float8, float8) IS 'transition function of gpuagg_exact_corr and similar aggregates; null values change nothing';
+CREATE FUNCTION gpuagg_exact_remove_pairs(internal, float8, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_remove_pairs(internal, float8, float8) IS 'inverse transition function of gpuagg_exact_corr and similar aggregates; null values change nothing';
+CREATE FUNCTION gpuagg_exact_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_combine(internal, internal) IS 'combine function of the gpuagg_exact aggregates; a null state is an empty one';
+CREATE FUNCTION gpuagg_exact_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_serialize(internal) IS 'serialisation function of the gpuagg_exact aggregates; null for null';
+CREATE FUNCTION gpuagg_exact_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_deserialize(bytea, internal) IS 'deserialisation function of the gpuagg_exact aggregates; null for null';
+CREATE FUNCTION gpuagg_exact_sum(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_sum(internal) IS 'final function of gpuagg_exact_sum; null for null';
+CREATE FUNCTION gpuagg_exact_sum4(internal) RETURNS float4
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_sum4(internal) IS 'final function of gpuagg_exact_sum; null for null';
+CREATE FUNCTION gpuagg_exact_avg(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_avg(internal) IS 'final function of gpuagg_exact_avg; null for null';
+CREATE FUNCTION gpuagg_exact_var_pop(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_var_pop(internal) IS 'final function of gpuagg_exact_var_pop; null for null';
+CREATE FUNCTION gpuagg_exact_var_samp(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_var_samp(internal) IS 'final function of gpuagg_exact_var_samp; null for null';
+CREATE FUNCTION gpuagg_exact_stddev_pop(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_stddev_pop(internal) IS 'final function of gpuagg_exact_stddev_pop; null for null';
+CREATE FUNCTION gpuagg_exact_stddev_samp(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_stddev_samp(internal) IS 'final function of gpuagg_exact_stddev_samp; null for null';
+CREATE FUNCTION gpuagg_exact_regr_sxx(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_sxx(internal) IS 'final function of gpuagg_exact_regr_sxx; null for null';
+CREATE FUNCTION gpuagg_exact_regr_syy(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_syy(internal) IS 'final function of gpuagg_exact_regr_syy; null for null';
+CREATE FUNCTION gpuagg_exact_regr_sxy(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_sxy(internal) IS 'final function of gpuagg_exact_regr_sxy; null for null';
+CREATE FUNCTION gpuagg_exact_regr_avgx(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_avgx(internal) IS 'final function of gpuagg_exact_regr_avgx; null for null';
+CREATE FUNCTION gpuagg_exact_regr_avgy(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_avgy(internal) IS 'final function of gpuagg_exact_regr_avgy; null for null';
+CREATE FUNCTION gpuagg_exact_regr_r2(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_r2(internal) IS 'final function of gpuagg_exact_regr_r2; null for null';
+CREATE FUNCTION gpuagg_exact_regr_slope(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_slope(internal) IS 'final function of gpuagg_exact_regr_slope; null for null';
+CREATE FUNCTION gpuagg_exact_regr_intercept(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_regr_intercept(internal) IS 'final function of gpuagg_exact_regr_intercept; null for null';
+CREATE FUNCTION gpuagg_exact_covar_pop(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_covar_pop(internal) IS 'final function of gpuagg_exact_covar_pop; null for null';
+CREATE FUNCTION gpuagg_exact_covar_samp(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_covar_samp(internal) IS 'final function of gpuagg_exact_covar_samp; null for null';
+CREATE FUNCTION gpuagg_exact_corr(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_exact_corr(internal) IS 'final function of gpuagg_exact_corr; null for null';
+CREATE AGGREGATE gpuagg_exact_sum(x float4) (
+	SFUNC = gpuagg_exact_accum_sum4, STYPE = internal, SSPACE = 64, FINALFUNC = gpuagg_exact_sum4, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_sum4,
+	MINVFUNC = gpuagg_exact_remove_sum4, MSTYPE = internal, MSSPACE = 64, MFINALFUNC = gpuagg_exact_sum4, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_sum(float4) IS
+'sum of the non-null values, computed exactly and rounded once; otherwise as core''s sum';
+CREATE AGGREGATE gpuagg_exact_sum(x float8) (
+	SFUNC = gpuagg_exact_accum_sum, STYPE = internal, SSPACE = 64, FINALFUNC = gpuagg_exact_sum, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_sum,
+	MINVFUNC = gpuagg_exact_remove_sum, MSTYPE = internal, MSSPACE = 64, MFINALFUNC = gpuagg_exact_sum, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_sum(float8) IS
+'sum of the non-null values, computed exactly and rounded once; otherwise as core''s sum';
+CREATE AGGREGATE gpuagg_exact_avg(x float4) (
+	SFUNC = gpuagg_exact_accum_sum4, STYPE = internal, SSPACE = 64, FINALFUNC = gpuagg_exact_avg, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_sum4,
+	MINVFUNC = gpuagg_exact_remove_sum4, MSTYPE = internal, MSSPACE = 64, MFINALFUNC = gpuagg_exact_avg, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_avg(float4) IS
+'mean of the non-null values, computed exactly and rounded once; otherwise as core''s avg';
+CREATE AGGREGATE gpuagg_exact_avg(x float8) (
+	SFUNC = gpuagg_exact_accum_sum, STYPE = internal, SSPACE = 64, FINALFUNC = gpuagg_exact_avg, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_sum,
+	MINVFUNC = gpuagg_exact_remove_sum, MSTYPE = internal, MSSPACE = 64, MFINALFUNC = gpuagg_exact_avg, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_avg(float8) IS
+'mean of the non-null values, computed exactly and rounded once; otherwise as core''s avg';
+CREATE AGGREGATE gpuagg_exact_var_pop(x float4) (
+	SFUNC = gpuagg_exact_accum_squares4, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_var_pop, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares4,
+	MINVFUNC = gpuagg_exact_remove_squares4, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_var_pop, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_var_pop(float4) IS
+'population variance of the non-null values, computed exactly and rounded once; otherwise as core''s var_pop';
+CREATE AGGREGATE gpuagg_exact_var_pop(x float8) (
+	SFUNC = gpuagg_exact_accum_squares, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_var_pop, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares,
+	MINVFUNC = gpuagg_exact_remove_squares, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_var_pop, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_var_pop(float8) IS
+'population variance of the non-null values, computed exactly and rounded once; otherwise as core''s var_pop';
+CREATE AGGREGATE gpuagg_exact_var_samp(x float4) (
+	SFUNC = gpuagg_exact_accum_squares4, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_var_samp, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares4,
+	MINVFUNC = gpuagg_exact_remove_squares4, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_var_samp, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_var_samp(float4) IS
+'sample variance of the non-null values, computed exactly and rounded once; otherwise as core''s var_samp';
+CREATE AGGREGATE gpuagg_exact_var_samp(x float8) (
+	SFUNC = gpuagg_exact_accum_squares, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_var_samp, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares,
+	MINVFUNC = gpuagg_exact_remove_squares, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_var_samp, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_var_samp(float8) IS
+'sample variance of the non-null values, computed exactly and rounded once; otherwise as core''s var_samp';
+CREATE AGGREGATE gpuagg_exact_stddev_pop(x float4) (
+	SFUNC = gpuagg_exact_accum_squares4, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_stddev_pop, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares4,
+	MINVFUNC = gpuagg_exact_remove_squares4, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_stddev_pop, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_stddev_pop(float4) IS
+'population standard deviation of the non-null values, computed exactly and rounded once; otherwise as core''s stddev_pop';
+CREATE AGGREGATE gpuagg_exact_stddev_pop(x float8) (
+	SFUNC = gpuagg_exact_accum_squares, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_stddev_pop, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares,
+	MINVFUNC = gpuagg_exact_remove_squares, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_stddev_pop, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_stddev_pop(float8) IS
+'population standard deviation of the non-null values, computed exactly and rounded once; otherwise as core''s stddev_pop';
+CREATE AGGREGATE gpuagg_exact_stddev_samp(x float4) (
+	SFUNC = gpuagg_exact_accum_squares4, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_stddev_samp, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares4,
+	MINVFUNC = gpuagg_exact_remove_squares4, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_stddev_samp, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_stddev_samp(float4) IS
+'sample standard deviation of the non-null values, computed exactly and rounded once; otherwise as core''s stddev_samp';
+CREATE AGGREGATE gpuagg_exact_stddev_samp(x float8) (
+	SFUNC = gpuagg_exact_accum_squares, STYPE = internal, SSPACE = 128, FINALFUNC = gpuagg_exact_stddev_samp, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_squares,
+	MINVFUNC = gpuagg_exact_remove_squares, MSTYPE = internal, MSSPACE = 128, MFINALFUNC = gpuagg_exact_stddev_samp, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_stddev_samp(float8) IS
+'sample standard deviation of the non-null values, computed exactly and rounded once; otherwise as core''s stddev_samp';
+CREATE AGGREGATE gpuagg_exact_regr_sxx(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_sxx, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_sxx, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_sxx(float8, float8) IS
+'sum of the squared deviations of x of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_sxx';
+CREATE AGGREGATE gpuagg_exact_regr_syy(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_syy, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_syy, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_syy(float8, float8) IS
+'sum of the squared deviations of y of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_syy';
+CREATE AGGREGATE gpuagg_exact_regr_sxy(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_sxy, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_sxy, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_sxy(float8, float8) IS
+'sum of the products of deviations of x and y of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_sxy';
+CREATE AGGREGATE gpuagg_exact_regr_avgx(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_avgx, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_avgx, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_avgx(float8, float8) IS
+'mean of x of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_avgx';
+CREATE AGGREGATE gpuagg_exact_regr_avgy(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_avgy, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_avgy, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_avgy(float8, float8) IS
+'mean of y of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_avgy';
+CREATE AGGREGATE gpuagg_exact_regr_r2(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_r2, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_r2, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_r2(float8, float8) IS
+'square of the correlation coefficient of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_r2';
+CREATE AGGREGATE gpuagg_exact_regr_slope(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_slope, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_slope, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_slope(float8, float8) IS
+'slope of the least-squares line of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_slope';
+CREATE AGGREGATE gpuagg_exact_regr_intercept(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_regr_intercept, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_regr_intercept, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_regr_intercept(float8, float8) IS
+'y-intercept of the least-squares line of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s regr_intercept';
+CREATE AGGREGATE gpuagg_exact_covar_pop(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_covar_pop, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_covar_pop, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_covar_pop(float8, float8) IS
+'population covariance of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s covar_pop';
+CREATE AGGREGATE gpuagg_exact_covar_samp(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_covar_samp, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_covar_samp, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_covar_samp(float8, float8) IS
+'sample covariance of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s covar_samp';
+CREATE AGGREGATE gpuagg_exact_corr(y float8, x float8) (
+	SFUNC = gpuagg_exact_accum_pairs, STYPE = internal, SSPACE = 256, FINALFUNC = gpuagg_exact_corr, COMBINEFUNC = gpuagg_exact_combine,
+	SERIALFUNC = gpuagg_exact_serialize, DESERIALFUNC = gpuagg_exact_deserialize, MSFUNC = gpuagg_exact_accum_pairs,
+	MINVFUNC = gpuagg_exact_remove_pairs, MSTYPE = internal, MSSPACE = 256, MFINALFUNC = gpuagg_exact_corr, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_exact_corr(float8, float8) IS
+'correlation coefficient of the rows in which y and x are not null, computed exactly and rounded once; otherwise as core''s corr';
+
+/*
  * Percentiles from sketches of bounded size.
  */
 CREATE FUNCTION gpuagg_sketch_transfn(internal, float8, float8) RETURNS internal

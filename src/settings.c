@@ -9,6 +9,7 @@
 
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 
 #include "device_list.h"
 #include "settings.h"
@@ -22,6 +23,7 @@ int gpuagg_strategy;
 int gpuagg_feed;
 int gpuagg_batch_rows;
 bool gpuagg_replace_builtin;
+int gpuagg_float_sum;
 bool gpuagg_foreign_partial;
 bool gpuagg_log_refused;
 
@@ -65,6 +67,11 @@ static const struct config_enum_entry feed_options[] = {{"auto", GPUAGG_FEED_AUT
 														{"heap", GPUAGG_FEED_HEAP, false},
 														{NULL, 0, false}};
 
+static const struct config_enum_entry float_sum_options[] = {
+	{"core", GPUAGG_FLOAT_SUM_CORE, false},
+	{"exact", GPUAGG_FLOAT_SUM_EXACT, false},
+	{NULL, 0, false}};
+
 static const struct config_enum_entry cache_options[] = {
 	{"off", GPUAGG_CACHE_OFF, false},     {"on", GPUAGG_CACHE_ON, false},
 	{"eager", GPUAGG_CACHE_EAGER, false}, {"false", GPUAGG_CACHE_OFF, true},
@@ -85,6 +92,17 @@ check_devices(char **newval, void **extra, GucSource source)
 	GUC_check_errhint("Valid values are \"all\", \"none\", numbers of GPUs as in \"0,2\", and "
 					  "UUIDs as in CUDA_VISIBLE_DEVICES, such as \"GPU-8932f937\".");
 	return false;
+}
+
+/*
+ * Assign hook of gpuagg.float_sum: plans that are cached have other results than new ones, so they
+ * are made anew.
+ */
+static void
+assign_float_sum(int newval, void *extra)
+{
+	if (newval != gpuagg_float_sum)
+		ResetPlanCache();
 }
 
 /* Defines the settings of planning and execution. */
@@ -117,6 +135,12 @@ define_choices(const struct config_enum_entry *engines)
 	DefineCustomBoolVariable(
 		"gpuagg.replace_builtin", "Plans PostgreSQL's own aggregates with the custom scan as well.",
 		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomEnumVariable(
+		"gpuagg.float_sum", "Chooses how aggregates add floats.",
+		"With \"exact\", sums, averages, variances and regression of floats are computed exactly and "
+		"rounded once.",
+		&gpuagg_float_sum, GPUAGG_FLOAT_SUM_CORE, float_sum_options, PGC_USERSET, GUC_EXPLAIN, NULL,
+		assign_float_sum, NULL);
 	DefineCustomBoolVariable(
 		"gpuagg.foreign_partial",
 		"Allows partial aggregation on the servers of foreign partitions.",

@@ -26,6 +26,12 @@ typedef enum GpuaggFeedChoice
 	GPUAGG_FEED_HEAP
 } GpuaggFeedChoice;
 
+typedef enum GpuaggFloatSum
+{
+	GPUAGG_FLOAT_SUM_CORE,
+	GPUAGG_FLOAT_SUM_EXACT /* exact arithmetic, rounded once */
+} GpuaggFloatSum;
+
 typedef enum GpuaggCacheUse
 {
 	GPUAGG_CACHE_OFF,
@@ -41,6 +47,7 @@ extern int gpuagg_strategy; /* GpuaggStrategy */
 extern int gpuagg_feed;     /* GpuaggFeedChoice */
 extern int gpuagg_batch_rows;
 extern bool gpuagg_replace_builtin;
+extern int gpuagg_float_sum; /* GpuaggFloatSum */
 extern bool gpuagg_foreign_partial;
 extern bool gpuagg_log_refused;
 

@@ -302,22 +302,18 @@ aggmap_is_listed(Oid aggfnoid)
 	return aggmap_lookup(aggfnoid).row != &aggmap_fallback_row;
 }
 
-Oid
-aggmap_state_aggregate(Oid aggfnoid)
+/*
+ * Returns the aggregate of the extension with this name and the argument types of another
+ * aggregate; InvalidOid if there is none.
+ */
+static Oid
+find_aggregate(const char *name, Oid aggfnoid)
 {
-	Oid transfn;
-	Oid finalfn;
-	Oid combinefn;
 	Oid found = InvalidOid;
 	Oid *types;
 	int ntypes;
-	char *name;
 	CatCList *list;
 
-	if (!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
-		return InvalidOid;
-	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "",
-					get_func_name(transfn));
 	get_func_signature(aggfnoid, &types, &ntypes);
 	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
 	for (int i = 0; i < list->n_members && !OidIsValid(found); i++)
@@ -331,6 +327,58 @@ aggmap_state_aggregate(Oid aggfnoid)
 	}
 	ReleaseSysCacheList(list);
 	return found;
+}
+
+Oid
+aggmap_state_aggregate(Oid aggfnoid)
+{
+	Oid transfn;
+	Oid finalfn;
+	Oid combinefn;
+
+	if (!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
+		return InvalidOid;
+	return find_aggregate(psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "",
+								   get_func_name(transfn)),
+						  aggfnoid);
+}
+
+/* Exact aggregates of floats, by the transition and final functions of the ones of core. */
+static const struct
+{
+	Oid transfn, transfn4; /* the second one is for float4, or InvalidOid */
+	Oid finalfn;
+	const char *name;
+} exact_aggregates[] = {
+	{F_FLOAT8PL, F_FLOAT4PL, InvalidOid, "gpuagg_exact_sum"},
+	{F_FLOAT8_ACCUM, F_FLOAT4_ACCUM, F_FLOAT8_AVG, "gpuagg_exact_avg"},
+	{F_FLOAT8_ACCUM, F_FLOAT4_ACCUM, F_FLOAT8_VAR_POP, "gpuagg_exact_var_pop"},
+	{F_FLOAT8_ACCUM, F_FLOAT4_ACCUM, F_FLOAT8_VAR_SAMP, "gpuagg_exact_var_samp"},
+	{F_FLOAT8_ACCUM, F_FLOAT4_ACCUM, F_FLOAT8_STDDEV_POP, "gpuagg_exact_stddev_pop"},
+	{F_FLOAT8_ACCUM, F_FLOAT4_ACCUM, F_FLOAT8_STDDEV_SAMP, "gpuagg_exact_stddev_samp"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_SXX, "gpuagg_exact_regr_sxx"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_SYY, "gpuagg_exact_regr_syy"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_SXY, "gpuagg_exact_regr_sxy"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_AVGX, "gpuagg_exact_regr_avgx"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_AVGY, "gpuagg_exact_regr_avgy"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_R2, "gpuagg_exact_regr_r2"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_SLOPE, "gpuagg_exact_regr_slope"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_REGR_INTERCEPT, "gpuagg_exact_regr_intercept"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_COVAR_POP, "gpuagg_exact_covar_pop"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_COVAR_SAMP, "gpuagg_exact_covar_samp"},
+	{F_FLOAT8_REGR_ACCUM, InvalidOid, F_FLOAT8_CORR, "gpuagg_exact_corr"}};
+
+Oid
+aggmap_exact_aggregate(Oid aggfnoid)
+{
+	AggEntry entry = aggmap_lookup(aggfnoid);
+
+	for (int i = 0; i < lengthof(exact_aggregates) && OidIsValid(entry.row->transfn); i++)
+		if ((entry.row->transfn == exact_aggregates[i].transfn ||
+			 entry.row->transfn == exact_aggregates[i].transfn4) &&
+			entry.finalfn == exact_aggregates[i].finalfn)
+			return find_aggregate(exact_aggregates[i].name, aggfnoid);
+	return InvalidOid;
 }
 
 bool

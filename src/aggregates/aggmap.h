@@ -83,6 +83,12 @@ extern bool aggmap_is_listed(Oid aggfnoid);
 extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
 /*
+ * Returns the exact aggregate of floats (exact.c) that can replace this aggregate; InvalidOid if
+ * there is none.
+ */
+extern Oid aggmap_exact_aggregate(Oid aggfnoid);
+
+/*
  * Returns whether the aggregate of integers or numerics is computed of their number and sum, so
  * that its argument can be a LinearArgument.
  */

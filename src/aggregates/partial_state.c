@@ -54,6 +54,9 @@ extern Datum gpuagg_equidepth_deserialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_exp_histogram_combine(PG_FUNCTION_ARGS);
 extern Datum gpuagg_exp_histogram_serialize(PG_FUNCTION_ARGS);
 extern Datum gpuagg_exp_histogram_deserialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_exact_combine(PG_FUNCTION_ARGS);
+extern Datum gpuagg_exact_serialize(PG_FUNCTION_ARGS);
+extern Datum gpuagg_exact_deserialize(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(gpuagg_state_in);
 PG_FUNCTION_INFO_V1(gpuagg_state_out);
@@ -125,7 +128,9 @@ static const KindInfo kinds[PARTIAL_KINDS] = {
 						   gpuagg_equidepth_serialize, gpuagg_equidepth_deserialize},
 	[PARTIAL_EXP_HISTOGRAM] = {InvalidOid, "gpuagg_exp_histogram_combine",
 							   gpuagg_exp_histogram_combine, gpuagg_exp_histogram_serialize,
-							   gpuagg_exp_histogram_deserialize}};
+							   gpuagg_exp_histogram_deserialize},
+	[PARTIAL_EXACT] = {InvalidOid, "gpuagg_exact_combine", gpuagg_exact_combine,
+					   gpuagg_exact_serialize, gpuagg_exact_deserialize}};
 
 PartialKind
 partial_kind_of(Oid core, const char *symbol)

@@ -33,10 +33,11 @@ typedef enum PartialKind
 	PARTIAL_SUMMARY = 12,
 	PARTIAL_HISTOGRAM_AUTO = 13,
 	PARTIAL_EQUIDEPTH = 14,
-	PARTIAL_EXP_HISTOGRAM = 15
+	PARTIAL_EXP_HISTOGRAM = 15,
+	PARTIAL_EXACT = 16
 } PartialKind;
 
-#define PARTIAL_KINDS 16
+#define PARTIAL_KINDS 17
 
 /*
  * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of

@@ -27,6 +27,7 @@
 #include "common/compat.h"
 #include "plan/citus.h"
 #include "plan/estimate.h"
+#include "plan/float_sums.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/reasons.h"
@@ -335,4 +336,5 @@ plan_install_hooks(void)
 	/* the hook that is installed last is called first */
 	citus_install_hook();
 	foreign_install_hook();
+	float_sums_install_hook();
 }
