@@ -122,7 +122,7 @@ static bool
 fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 {
 	/* two aggregates with one transition function may differ in their initial states */
-	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
+	return (a->aggfnoid == b->aggfnoid || (a->exact && b->exact)) && a->transfn.fn_oid == b->transfn.fn_oid &&
 		a->collation == b->collation && a->transtype == b->transtype && a->nargs == b->nargs &&
 		a->filter == b->filter && a->set == b->set &&
 		a->unrepresentable_only == b->unrepresentable_only &&

@@ -129,7 +129,9 @@ typedef struct FallbackAgg
 	Datum initval;
 	bool initnull;
 	int nargs;
-	int argcol[FUNC_MAX_ARGS]; /* COLUMN_DATUM, or COLUMN_DEC if unrepresentable_only */
+	int argcol[FUNC_MAX_ARGS]; /* COLUMN_DATUM, COLUMN_DEC if unrepresentable_only, or columns of
+								  floats of an exact aggregate */
+	bool exact; /* an exact aggregate: all with its transition function have equal states */
 	int filter;
 	int set;                   /* as in SlotSpec */
 	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */

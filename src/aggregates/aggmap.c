@@ -177,6 +177,7 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 	agg->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
 	aggmap_init_function(&agg->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
 	castNode(FuncExpr, agg->transfn.fn_expr)->funcvariadic = aggref->aggvariadic;
+	agg->exact = agg->builtin && exact_kind_of(&agg->transfn) != 0;
 	aggmap_init_function(&agg->combinefn, form->aggcombinefn, trans, 2, combine_types, coll);
 	aggmap_init_function(&agg->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
 	aggmap_init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, deserial_types,
@@ -632,11 +633,14 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 		spec->needs_rows = true;
 	if (!by_slots || out->decimals)
 	{
+		ArgumentForm form = by_slots ? argument_form(row->kind) :
+			fallback.exact           ? ARGUMENT_VALUE :
+									   ARGUMENT_DATUM;
+
 		fallback.unrepresentable_only = by_slots;
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
-			fallback.argcol[i] = add_argument(spec, aggref, args, i,
-											  by_slots ? argument_form(row->kind) : ARGUMENT_DATUM);
+			fallback.argcol[i] = add_argument(spec, aggref, args, i, form);
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	final_values_init(out, call->form == PARTIAL_RESULT ? entry.finalfn : InvalidOid);

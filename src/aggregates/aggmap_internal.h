@@ -12,6 +12,7 @@
 #include "nodes/execnodes.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/exact.h"
 #include "aggregates/partial_state.h"
 
 /* Most slots of one aggregate. */
@@ -70,6 +71,7 @@ typedef enum ValuesForm
 	VALUES_F32,
 	VALUES_F64,
 	VALUES_F64_MEAN,
+	VALUES_EXACT,      /* results of exact aggregates, from the states of a fallback aggregate */
 	VALUES_REGRESSION, /* calls the final function with an array of floats */
 	VALUES_SUM,        /* numerics of 128-bit integers */
 	VALUES_MEAN,       /* sum divided by count */
@@ -111,6 +113,7 @@ struct AggOutput
 	AggState *aggstate; /* fcinfo->context of the aggregate's functions */
 	ValuesForm values;
 	void *floats; /* VALUES_REGRESSION: the argument of the final function */
+	ExactResult exact; /* VALUES_EXACT: which result */
 };
 
 /*

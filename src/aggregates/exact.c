@@ -11,6 +11,7 @@
 
 #include "fmgr.h"
 #include "libpq/pqformat.h"
+#include "utils/float.h"
 
 #include "aggregates/aggcall.h"
 #include "aggregates/exact.h"
@@ -121,14 +122,21 @@ gpuagg_exact_combine(PG_FUNCTION_ARGS)
 
 /* ---- final functions -------------------------------------------------------- */
 
-/* Calls a final function's result. A NULL state is that of no rows. */
+/* Returns the result of a final function. A NULL state is that of no rows. */
 static double
 final_result(FunctionCallInfo fcinfo, ExactResult result, bool *isnull)
 {
+	bool overflow;
+	double value;
+
 	*isnull = true;
 	if (PG_ARGISNULL(0))
 		return 0;
-	return exact_result((const ExactState *) PG_GETARG_POINTER(0), result, isnull);
+	value =
+		exact_result((const ExactState *) PG_GETARG_POINTER(0), result, isnull, &overflow);
+	if (unlikely(overflow))
+		float_overflow_error();
+	return value;
 }
 
 #define RETURN_FLOAT(NAME, x) \

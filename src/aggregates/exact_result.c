@@ -22,6 +22,7 @@ typedef struct Sums
 {
 	const ExactState *state;
 	const ExactWide *total; /* all that the state has, or NULL if that is in windows */
+	bool overflow;          /* a result is infinite though no input is */
 } Sums;
 
 /* Returns whether variable i of the state had a NaN or infinity. */
@@ -45,18 +46,17 @@ special_sum(const ExactState *state, int i)
 	return specials->plus_infinity != 0 ? get_float8_infinity() : -get_float8_infinity();
 }
 
-/* Raises core's error if a result is infinite. */
+/* Returns a result of finite inputs. Notes whether it is infinite. */
 static double
-check_finite(double result)
+finite_result(Sums *sums, double result)
 {
-	if (unlikely(isinf(result)))
-		float_overflow_error();
+	sums->overflow = isinf(result);
 	return result;
 }
 
 /* Returns the sum of x; as in core, -0 if all inputs are -0. */
 static double
-sum_result(const Sums *sums, ExactFormat format)
+sum_result(Sums *sums, ExactFormat format)
 {
 	const ExactState *state = sums->state;
 	ExactNumber sum;
@@ -66,12 +66,12 @@ sum_result(const Sums *sums, ExactFormat format)
 	exact_sum_number(&sum, state, sums->total, 0);
 	if (sum.n == 0 && state->wide && state->wide->minus_zeros == state->n)
 		return -0.0;
-	return check_finite(exact_round(&sum, format));
+	return finite_result(sums, exact_round(&sum, format));
 }
 
 /* Returns the mean of variable i. */
 static double
-mean_result(const Sums *sums, int i)
+mean_result(Sums *sums, int i)
 {
 	ExactNumber sum;
 	ExactNumber count;
@@ -80,7 +80,7 @@ mean_result(const Sums *sums, int i)
 		return special_sum(sums->state, i);
 	exact_sum_number(&sum, sums->state, sums->total, i);
 	exact_from_count(&count, sums->state->n);
-	return check_finite(exact_divide(&sum, &count, false));
+	return finite_result(sums, exact_divide(&sum, &count, false));
 }
 
 /* Sets *r to n times the centred sum of products. */
@@ -100,7 +100,7 @@ centred(ExactNumber *r, const Sums *sums, int product)
 
 /* Returns a centred sum of products divided by `divisor`, or the root of that. */
 static double
-centred_result(const Sums *sums, int product, uint64 divisor, bool root)
+centred_result(Sums *sums, int product, uint64 divisor, bool root)
 {
 	const ExactState *state = sums->state;
 	ExactNumber sum, n, count, both;
@@ -112,7 +112,7 @@ centred_result(const Sums *sums, int product, uint64 divisor, bool root)
 	exact_from_count(&n, state->n);
 	exact_from_count(&count, divisor);
 	exact_multiply(&both, &n, &count);
-	return check_finite(exact_divide(&sum, &both, root));
+	return finite_result(sums, exact_divide(&sum, &both, root));
 }
 
 /* Returns whether all values of variable i are finite and equal. */
@@ -129,18 +129,18 @@ is_constant(const Sums *sums, int i)
 
 /* Returns the slope: Sxy / Sxx of centred sums. */
 static double
-slope_result(const Sums *sums)
+slope_result(Sums *sums)
 {
 	ExactNumber sxy, sxx;
 
 	centred(&sxy, sums, EXACT_XY);
 	centred(&sxx, sums, EXACT_XX);
-	return check_finite(exact_divide(&sxy, &sxx, false));
+	return finite_result(sums, exact_divide(&sxy, &sxx, false));
 }
 
 /* Returns the intercept: (Sy * Sxx - Sx * Sxy) / (n * Sxx), where Sxx and Sxy are centred sums. */
 static double
-intercept_result(const Sums *sums)
+intercept_result(Sums *sums)
 {
 	ExactNumber product, sum, a, b, difference;
 
@@ -154,7 +154,7 @@ intercept_result(const Sums *sums)
 	centred(&product, sums, EXACT_XX);
 	exact_from_count(&sum, sums->state->n);
 	exact_multiply(&a, &product, &sum);
-	return check_finite(exact_divide(&difference, &a, false));
+	return finite_result(sums, exact_divide(&difference, &a, false));
 }
 
 /* Returns Sxy * Sxy / (Sxx * Syy) of centred sums, or the root of that with the sign of Sxy. */
@@ -176,7 +176,7 @@ correlation_result(const Sums *sums, bool root)
 
 /* Returns a result of regression; see core's float8_corr() and similar functions for the cases. */
 static double
-regression_result(const Sums *sums, ExactResult result, bool *isnull)
+regression_result(Sums *sums, ExactResult result, bool *isnull)
 {
 	bool specials = has_specials(sums->state, 0) || has_specials(sums->state, 1);
 
@@ -198,14 +198,62 @@ regression_result(const Sums *sums, ExactResult result, bool *isnull)
 	return result == EXACT_RESULT_REGR_SLOPE ? slope_result(sums) : intercept_result(sums);
 }
 
-double
-exact_result(const ExactState *state, ExactResult result, bool *isnull)
+/* Returns a result of a state with rows enough. */
+static double
+compute(Sums *sums, ExactResult result, bool *isnull)
 {
-	ExactWide total;
-	Sums sums = {state, NULL};
+	int64 n = sums->state->n;
+
+	switch (result)
+	{
+		case EXACT_RESULT_SUM:
+			return sum_result(sums, EXACT_DOUBLE);
+		case EXACT_RESULT_SUM4:
+			return sum_result(sums, EXACT_SINGLE);
+		case EXACT_RESULT_AVG:
+		case EXACT_RESULT_REGR_AVGX:
+			return mean_result(sums, 0);
+		case EXACT_RESULT_REGR_AVGY:
+			return mean_result(sums, 1);
+		case EXACT_RESULT_VAR_POP:
+			return centred_result(sums, EXACT_XX, n, false);
+		case EXACT_RESULT_VAR_SAMP:
+			return centred_result(sums, EXACT_XX, n - 1, false);
+		case EXACT_RESULT_STDDEV_POP:
+			return centred_result(sums, EXACT_XX, n, true);
+		case EXACT_RESULT_STDDEV_SAMP:
+			return centred_result(sums, EXACT_XX, n - 1, true);
+		case EXACT_RESULT_REGR_SXX:
+			return centred_result(sums, EXACT_XX, 1, false);
+		case EXACT_RESULT_REGR_SYY:
+			return centred_result(sums, EXACT_YY, 1, false);
+		case EXACT_RESULT_REGR_SXY:
+			return centred_result(sums, EXACT_XY, 1, false);
+		case EXACT_RESULT_COVAR_POP:
+			return centred_result(sums, EXACT_XY, n, false);
+		case EXACT_RESULT_COVAR_SAMP:
+			return centred_result(sums, EXACT_XY, n - 1, false);
+		case EXACT_RESULT_REGR_R2:
+		case EXACT_RESULT_REGR_SLOPE:
+		case EXACT_RESULT_REGR_INTERCEPT:
+		case EXACT_RESULT_CORR:
+			return regression_result(sums, result, isnull);
+		case EXACT_NO_RESULT:
+			break;
+	}
+	elog(ERROR, "exact aggregate has no result %d", (int) result);
+}
+
+double
+exact_result(const ExactState *state, ExactResult result, bool *isnull, bool *overflow)
+{
 	bool of_sample = result == EXACT_RESULT_VAR_SAMP || result == EXACT_RESULT_STDDEV_SAMP ||
 		result == EXACT_RESULT_COVAR_SAMP;
+	ExactWide total;
+	Sums sums = {state, NULL, false};
+	double value;
 
+	*overflow = false;
 	*isnull = state->n < (of_sample ? 2 : 1);
 	if (*isnull)
 		return 0;
@@ -214,39 +262,7 @@ exact_result(const ExactState *state, ExactResult result, bool *isnull)
 		exact_total(state, &total);
 		sums.total = &total;
 	}
-	switch (result)
-	{
-		case EXACT_RESULT_SUM:
-			return sum_result(&sums, EXACT_DOUBLE);
-		case EXACT_RESULT_SUM4:
-			return sum_result(&sums, EXACT_SINGLE);
-		case EXACT_RESULT_AVG:
-		case EXACT_RESULT_REGR_AVGX:
-			return mean_result(&sums, 0);
-		case EXACT_RESULT_REGR_AVGY:
-			return mean_result(&sums, 1);
-		case EXACT_RESULT_VAR_POP:
-		case EXACT_RESULT_VAR_SAMP:
-			return centred_result(&sums, EXACT_XX, state->n - of_sample, false);
-		case EXACT_RESULT_STDDEV_POP:
-		case EXACT_RESULT_STDDEV_SAMP:
-			return centred_result(&sums, EXACT_XX, state->n - of_sample, true);
-		case EXACT_RESULT_REGR_SXX:
-			return centred_result(&sums, EXACT_XX, 1, false);
-		case EXACT_RESULT_REGR_SYY:
-			return centred_result(&sums, EXACT_YY, 1, false);
-		case EXACT_RESULT_REGR_SXY:
-			return centred_result(&sums, EXACT_XY, 1, false);
-		case EXACT_RESULT_COVAR_POP:
-		case EXACT_RESULT_COVAR_SAMP:
-			return centred_result(&sums, EXACT_XY, state->n - of_sample, false);
-		case EXACT_RESULT_REGR_R2:
-		case EXACT_RESULT_REGR_SLOPE:
-		case EXACT_RESULT_REGR_INTERCEPT:
-		case EXACT_RESULT_CORR:
-			return regression_result(&sums, result, isnull);
-		case EXACT_NO_RESULT:
-			break;
-	}
-	elog(ERROR, "exact aggregate has no result %d", (int) result);
+	value = compute(&sums, result, isnull);
+	*overflow = sums.overflow;
+	return value;
 }

@@ -85,6 +85,12 @@ void
 final_values_init(AggOutput *out, Oid finalfn)
 {
 	out->values = VALUES_NONE;
+	if (out->form == PARTIAL_RESULT && out->kind == FINALIZE_FALLBACK && out->agg.exact)
+	{
+		out->exact = exact_result_of(&out->finalfn);
+		out->values = VALUES_EXACT;
+		return;
+	}
 	if ((out->form != PARTIAL_RESULT && out->form != PARTIAL_TRANS) ||
 		out->kind == FINALIZE_FALLBACK)
 		return;
@@ -203,6 +209,33 @@ regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, i
 	}
 }
 
+/* Sets the results of an exact aggregate. Returns false if one overflows. */
+static bool
+exact_values(const AggOutput *out, const GroupBatch *groups, const int *which, int n,
+			 Datum *values, bool *nulls, int stride)
+{
+	const Datum *states = groups->fallbacks[out->fallback];
+	const bool *empty = groups->fallback_nulls[out->fallback];
+
+	for (int i = 0; i < n; i++)
+	{
+		bool *isnull = &nulls[(Size) i * stride];
+		bool overflow = false;
+		double x = 0;
+
+		*isnull = empty[which[i]];
+		if (!*isnull)
+			x = exact_result((const ExactState *) DatumGetPointer(states[which[i]]), out->exact,
+							 isnull, &overflow);
+		if (overflow)
+			return false;
+		values[(Size) i * stride] = *isnull ? (Datum) 0 :
+			out->exact == EXACT_RESULT_SUM4 ? Float4GetDatum((float4) x) :
+											  Float8GetDatum(x);
+	}
+	return true;
+}
+
 /* Returns whether a fallback aggregate has rows in any of these groups. */
 static bool
 has_fallbacks(const AggOutput *out, const GroupBatch *groups, const int *which, int n)
@@ -237,12 +270,15 @@ aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which,
 	const int64 *counts = out->counted ? groups->slots[out->slots[0]] : NULL;
 	const void *states;
 
+	if (out->values == VALUES_EXACT)
+		return exact_values(out, groups, which, n, values, nulls, stride);
 	if (out->values == VALUES_NONE || has_fallbacks(out, groups, which, n))
 		return false;
 	states = groups->slots[out->slots[out->counted && out->kind != FINALIZE_INT ? 1 : 0]];
 	switch (out->values)
 	{
 		case VALUES_NONE:
+		case VALUES_EXACT:
 			return false;
 		case VALUES_I64:
 			if (out->kind == FINALIZE_INT)

@@ -305,7 +305,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	engine->slots = slots_create(spec, batch_rows);
 	if (spec->nfallbacks > 0)
 	{
-		engine->fallbacks = fallbacks_create(spec, cxt, env->mem_limit);
+		engine->fallbacks = fallbacks_create(spec, cxt, env->mem_limit, batch_rows);
 		engine->table->init_row = fallbacks_init_row;
 		engine->table->init_arg = engine->table;
 	}

@@ -11,6 +11,7 @@
  *	slots.c			slots: selections, input columns, bins
  *	loops.c			the loops over the monoid list
  *	fallback.c		fallback aggregates, which run their own transition functions
+ *	exact_sums.c	exact aggregates of floats, for fallback.c
  *
  * Each file calls only those below it in this list.
  */
@@ -157,7 +158,8 @@ extern void slots_reset(SlotWork *work);
 
 typedef struct FallbackWork FallbackWork;
 
-extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit);
+extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit,
+									  int batch_rows);
 /* Sets the initial states of a new table row; a callback for GroupTable.init_row. */
 extern void fallbacks_init_row(void *arg, char *row);
 /*

@@ -21,6 +21,7 @@
 
 #include "aggregates/interval_steps.h"
 #include "engine_cpu/engine_cpu_internal.h"
+#include "engine_cpu/exact_sums.h"
 
 /*
  * A cache for aggregates that ignore repeated values (spec_ignores_repeats): values that groups
@@ -40,6 +41,8 @@ typedef struct FallbackCall
 {
 	SeenValues seen;
 	AggStep step; /* a function that replaces most calls of the transition function, or NULL */
+	ExactKind exact; /* exact_sums.c adds the rows to states of this kind; 0: it does not */
+	double *buffer[2];
 
 	/* valid for one batch */
 	bool skipped; /* no row counts */
@@ -93,8 +96,17 @@ create_states_context(size_t mem_limit)
 	return states;
 }
 
+/* Prepares an exact aggregate of floats. */
+static void
+prepare_exact(FallbackCall *call, const FallbackAgg *fallback, int batch_rows)
+{
+	call->exact = exact_kind_of(&fallback->transfn);
+	for (int a = 0; a < fallback->nargs; a++)
+		call->buffer[a] = palloc(batch_rows * sizeof(double));
+}
+
 FallbackWork *
-fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit)
+fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int batch_rows)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	FallbackWork *work = palloc0(sizeof(FallbackWork));
@@ -117,6 +129,8 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit)
 		call->seen.possible = spec_ignores_repeats(fallback);
 		if (fallback->nargs == 1 && !fallback->unrepresentable_only)
 			call->step = interval_step(&fallback->transfn);
+		if (exact_sums_take(spec, fallback))
+			prepare_exact(call, fallback, batch_rows);
 		call->trans =
 			prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
@@ -336,6 +350,9 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 #define PREFETCH_ROWS 16
 #define PREFETCH_STATES 8
 
+/* States of more groups are prefetched for exact aggregates, too. */
+#define EXACT_CACHED_GROUPS 2048
+
 /*
  * Prefetches what rows after i of the batch need of aggregate o. With many groups, most of the time
  * would be waits for states. It is always inline, because gcc omits calls of functions that only
@@ -359,6 +376,55 @@ prefetch_states(int o, const FallbackAgg *fallback, GroupTable *table, const Bat
 	}
 }
 
+/* Where exact aggregate o finds states that it must create. */
+typedef struct ExactPlace
+{
+	FallbackWork *work;
+	GroupTable *table;
+	int o;
+} ExactPlace;
+
+/* Creates the state of an exact aggregate in the group at this offset, which has none. */
+static ExactState *
+create_exact_state(void *arg, uint32 at)
+{
+	ExactPlace *place = arg;
+	FallbackState *state =
+		&group_fallbacks(place->table, group_row_at(place->table, at))[place->o];
+	MemoryContext cxt = states_context(place->work, place->table, at)->ecxt_per_tuple_memory;
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	ExactState *created = exact_create(place->work->calls[place->o].exact);
+
+	MemoryContextSwitchTo(old);
+	state->value = PointerGetDatum(created);
+	state->isnull = state->notrans = state->fresh = false;
+	return created;
+}
+
+/*
+ * Advances the states of exact aggregate o by all rows of a batch at once. Returns false if some
+ * row has no group or may not count.
+ */
+static bool
+advance_exactly(FallbackWork *work, int o, GroupTable *table, const Batch *batch)
+{
+	const FallbackAgg *fallback = &work->spec->fallbacks[o];
+	const FallbackCall *call = &work->calls[o];
+	ExactPlace place = {work, table, o};
+	ExactSums sums = {.kind = call->exact, .create = create_exact_state, .arg = &place};
+
+	if (table->denied || fallback->filter >= 0 || table->ngroups == 0)
+		return false;
+	for (int a = 0; a < fallback->nargs; a++)
+		if (batch->cols[fallback->argcol[a]].validity)
+			return false;
+	sums.states = (char *) &group_fallbacks(table, table->rows)[o];
+	sums.prefetch = table->ngroups > EXACT_CACHED_GROUPS;
+	memcpy(sums.buffer, call->buffer, sizeof(sums.buffer));
+	exact_sums_add_batch(&sums, table, batch, fallback);
+	return true;
+}
+
 /*
  * Advances the state of fallback aggregate o, in the group of batch row i, by that row. Does
  * nothing if the row has no group or does not count.
@@ -377,6 +443,15 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 	if (call->uses_seen && !column_is_null(first, i) && was_seen(&call->seen, at, first->codes[i]))
 		return;
 	state = &group_fallbacks(table, group_row_at(table, at))[o];
+	if (call->exact)
+	{
+		ExactPlace place = {work, table, o};
+
+		exact_sums_add_row(state->isnull ? create_exact_state(&place, at) :
+										   (ExactState *) DatumGetPointer(state->value),
+						   batch, fallback, i);
+		return;
+	}
 	if (call->step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
 		call->step(state->value, row_argument(first, i)))
 		return;
@@ -408,6 +483,8 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 			FallbackCall *call = &work->calls[o];
 			const Column *first = call->first;
 
+			if (call->exact && !call->skipped && advance_exactly(work, o, table, batch))
+				continue;
 			for (int i = 0; i < batch->nrows && !call->skipped; i++)
 				advance_row_state(work, o, fallback, call, first, table, batch, i);
 		}

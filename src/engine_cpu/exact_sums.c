@@ -1,0 +1,166 @@
+/*
+ * exact_sums.c
+ *	  Exact aggregates of floats (aggregates/exact.c), a batch at a time.
+ *
+ * They are fallback aggregates, but columns of floats are added to their states here, without calls
+ * of transition functions.
+ */
+#include "postgres.h"
+
+#include "engine_cpu/exact_sums.h"
+
+/* Rows of groups are prefetched so many rows of the batch ahead, and then the states. */
+#define PREFETCH_ROWS 24
+#define PREFETCH_STATES 12
+
+bool
+exact_sums_take(const AggSpec *spec, const FallbackAgg *fallback)
+{
+	if (!fallback->exact)
+		return false;
+	for (int a = 0; a < fallback->nargs; a++)
+		if (!column_is_float(spec->cols[fallback->argcol[a]].type))
+			return false;
+	return true;
+}
+
+/* Returns the state of the group at an offset, or NULL. */
+static inline ExactState *
+group_state(const ExactSums *sums, uint32 at)
+{
+	const FallbackState *state = (const FallbackState *) (sums->states + (size_t) at * 4);
+
+	return (ExactState *) DatumGetPointer(state->value);
+}
+
+/* Returns the state of the group at an offset; creates it if the group has none. */
+static inline ExactState *
+made_state(const ExactSums *sums, uint32 at)
+{
+	ExactState *state = group_state(sums, at);
+
+	return likely(state != NULL) ? state : sums->create(sums->arg, at);
+}
+
+/* Returns row i of a column. */
+static inline double
+row_value(const Column *col, int i)
+{
+	return col->type == COLUMN_F64 ? ((const float8 *) col->values)[i] :
+									 ((const float4 *) col->values)[i];
+}
+
+void
+exact_sums_add_row(ExactState *state, const Batch *batch, const FallbackAgg *fallback, int i)
+{
+	const Column *first = &batch->cols[fallback->argcol[0]];
+	double x, y = 0;
+
+	if (column_is_null(first, i))
+		return;
+	x = row_value(first, i);
+	if (state->kind == EXACT_PAIRS)
+	{
+		const Column *second = &batch->cols[fallback->argcol[1]];
+
+		if (column_is_null(second, i))
+			return;
+		/* arguments of core's aggregates are y, x */
+		y = x;
+		x = row_value(second, i);
+	}
+	if (!(state->kind == EXACT_SUM    ? exact_try_sum(state, x) :
+			  state->kind == EXACT_SQUARES ? exact_try_squares(state, x) :
+											 exact_try_pairs(state, x, y)))
+		exact_add(state, x, y, false);
+}
+
+/* Adds n values to one state of the kind EXACT_SUM. */
+static void
+add_run(ExactState *state, const double *x, int n)
+{
+	gpuagg_i128 sum = state->sum[0];
+	int unit = state->unit[0];
+	int others = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int64 m;
+		int shift;
+
+		if (likely(exact_in_window(x[i], unit, &m, &shift) && exact_add_to_sum(&sum, m, shift)))
+			continue;
+		state->sum[0] = sum;
+		exact_add(state, x[i], 0, false);
+		sum = state->sum[0];
+		unit = state->unit[0];
+		others++;
+	}
+	state->sum[0] = sum;
+	state->n += n - others;
+}
+
+/*
+ * Add all rows of a batch to the states of their groups.
+ */
+#define ADD_ROWS(name, try_add, ...) \
+	static void name##_rows(const ExactSums *sums, const uint32 *at, const double *x, \
+							const double *y, int n) \
+	{ \
+		for (int i = 0; i < n; i++) \
+		{ \
+			ExactState *state = made_state(sums, at[i]); \
+\
+			if (sums->prefetch && i + PREFETCH_ROWS < n) \
+			{ \
+				__builtin_prefetch(sums->states + (size_t) at[i + PREFETCH_ROWS] * 4); \
+				__builtin_prefetch(group_state(sums, at[i + PREFETCH_STATES]), 1); \
+			} \
+			if (unlikely(!try_add(state, __VA_ARGS__))) \
+				exact_add(state, x[i], y ? y[i] : 0, false); \
+		} \
+	}
+ADD_ROWS(sum, exact_try_sum, x[i])
+ADD_ROWS(squares, exact_try_squares, x[i])
+ADD_ROWS(pairs, exact_try_pairs, x[i], y[i])
+#undef ADD_ROWS
+
+/* Returns the values of a column as doubles, in `buffer` if it has others. */
+static const double *
+doubles(const Column *col, int n, double *buffer)
+{
+	const float4 *x = col->values;
+
+	if (col->type == COLUMN_F64)
+		return col->values;
+	for (int i = 0; i < n; i++)
+		buffer[i] = x[i];
+	return buffer;
+}
+
+void
+exact_sums_add_batch(const ExactSums *sums, const GroupTable *table, const Batch *batch,
+					 const FallbackAgg *fallback)
+{
+	int n = batch->nrows;
+	const double *first = doubles(&batch->cols[fallback->argcol[0]], n, sums->buffer[0]);
+
+	switch (sums->kind)
+	{
+		case EXACT_SUM:
+			if (table->nruns > 0 && table->mean_run >= EXACT_MIN_RUN)
+				for (int r = 0; r < table->nruns; r++)
+					add_run(made_state(sums, table->run_at[r]), first + table->run_start[r],
+							table->run_start[r + 1] - table->run_start[r]);
+			else
+				sum_rows(sums, table->at, first, NULL, n);
+			break;
+		case EXACT_SQUARES:
+			squares_rows(sums, table->at, first, NULL, n);
+			break;
+		case EXACT_PAIRS:
+			pairs_rows(sums, table->at,
+					   doubles(&batch->cols[fallback->argcol[1]], n, sums->buffer[1]), first, n);
+			break;
+	}
+}
