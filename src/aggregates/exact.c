@@ -171,7 +171,7 @@ exact_result_of(const FmgrInfo *finalfn)
 
 /*
  * A serialized state is: a format byte, the kind, whether there are wide sums, and the number of
- * inputs; the windows: positions, sums, sums of products; then the wide sums: -0s, and for each
+ * inputs; the windows: positions, sums, sums of products; then the wide sums: for each
  * variable the numbers of NaN, infinity and -infinity, and the words of each sum, without those at
  * both ends that follow from the others: the number of the first one, how many there are.
  */
@@ -197,7 +197,6 @@ send_words(StringInfo buf, const uint64 *words, int n)
 static void
 send_wide(StringInfo buf, ExactKind kind, const ExactWide *wide)
 {
-	pq_sendint64(buf, wide->minus_zeros);
 	for (int i = 0; i < exact_sums(kind); i++)
 	{
 		pq_sendint64(buf, wide->specials[i].nan);
@@ -271,7 +270,6 @@ read_words(StringInfo buf, uint64 *words, int n)
 static void
 read_wide(StringInfo buf, ExactKind kind, ExactWide *wide)
 {
-	wide->minus_zeros = read_count(buf);
 	for (int i = 0; i < exact_sums(kind); i++)
 	{
 		wide->specials[i].nan = read_count(buf);

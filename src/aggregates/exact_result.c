@@ -54,7 +54,7 @@ finite_result(Sums *sums, double result)
 	return result;
 }
 
-/* Returns the sum of x; as in core, -0 if all inputs are -0. */
+/* Returns the sum of x. */
 static double
 sum_result(Sums *sums, ExactFormat format)
 {
@@ -64,8 +64,6 @@ sum_result(Sums *sums, ExactFormat format)
 	if (has_specials(state, 0))
 		return special_sum(state, 0);
 	exact_sum_number(&sum, state, sums->total, 0);
-	if (sum.n == 0 && state->wide && state->wide->minus_zeros == state->n)
-		return -0.0;
 	return finite_result(sums, exact_round(&sum, format));
 }
 

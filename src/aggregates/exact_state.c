@@ -11,7 +11,7 @@
 #include "aggregates/exact_state.h"
 
 /* A state's first value is at this bit of its window: smaller ones fit, too. */
-#define WINDOW_MARGIN 36
+#define WINDOW_MARGIN 38
 
 /* After so many values beside the window it moves. */
 #define MOST_MISSES 16
@@ -272,12 +272,6 @@ exact_add(ExactState *state, double x, double y, bool remove)
 	int change = remove ? -1 : 1;
 
 	state->n += change;
-	if (state->kind == EXACT_SUM && x == 0)
-	{
-		if (signbit(x))
-			exact_wide(state)->minus_zeros += change;
-		return;
-	}
 	for (int i = 0; i < n; i++)
 	{
 		finite[i] = isfinite(values[i]);
@@ -327,7 +321,6 @@ combine_wide(ExactState *state, const ExactWide *other)
 {
 	ExactWide *wide = exact_wide(state);
 
-	wide->minus_zeros += other->minus_zeros;
 	for (int i = 0; i < exact_sums(state->kind); i++)
 	{
 		wide->specials[i].nan += other->specials[i].nan;

@@ -48,7 +48,6 @@ typedef struct ExactSpecials
 /* What is in no window. Only the members that a state's kind needs are allocated. */
 typedef struct ExactWide
 {
-	int64 minus_zeros; /* EXACT_SUM: inputs that are -0 */
 	ExactSpecials specials[2];
 	uint64 sum[2][EXACT_SUM_WORDS]; /* two's complement, as the products */
 	uint64 product[3][EXACT_PRODUCT_WORDS];
@@ -126,35 +125,68 @@ exact_add_to_sum(gpuagg_i128 *sum, int64 m, int shift)
 	return true;
 }
 
+/*
+ * Adds 2^(64 * i) * (sum of a word and a carry) to the window of a sum of products, whose words are
+ * those of an integer in two's complement: `word` is 0, or -1 for a negative product.
+ */
+static inline void
+exact_carry(uint64 *window, int i, uint64 word, bool carry)
+{
+	/* they often cancel */
+	for (; i < EXACT_WINDOW_WORDS && word + carry != 0; i++)
+	{
+		uint64 added = word + carry;
+
+		window[i] += added;
+		/* -1 carries unless the word was 0 */
+		carry = word ? window[i] != PG_UINT64_MAX : window[i] < added;
+	}
+}
+
+/* Adds two words at position 64 * i. Returns the carry. */
+static inline bool
+exact_add_words(uint64 *window, int i, unsigned __int128 words)
+{
+	unsigned __int128 old = (unsigned __int128) window[i + 1] << 64 | window[i];
+	unsigned __int128 sum = old + words;
+
+	window[i] = (uint64) sum;
+	window[i + 1] = (uint64) (sum >> 64);
+	return sum < old;
+}
+
 /* Adds a * b * 2^shift to the window of a sum of products, which has room for all rows. */
 static inline void
 exact_add_to_product(uint64 *window, int64 a, int64 b, int shift)
 {
-	__int128 product = (__int128) a * b;
+	__int128 product = (__int128) a * b; /* 107 bits */
 	uint64 sign = (uint64) (product >> 127);
 	int i = shift / 64;
 	int bits = shift % 64;
-	/* the product has 107 bits: its words are extended before they are shifted */
-	unsigned __int128 low = (unsigned __int128) product << bits;
-	uint64 word[3] = {(uint64) low, (uint64) (low >> 64),
-					  (uint64) (product >> 64 >> (63 - bits) >> 1)};
-	uint64 carry = 0;
+	bool carry;
+	uint64 third;
 
-	for (int w = 0; w < 3; w++, i++)
+	/* most values: two words have the product */
+	if (likely((unsigned) (shift - 64) <= 20))
 	{
-		unsigned __int128 r = (unsigned __int128) window[i] + word[w] + carry;
-
-		window[i] = (uint64) r;
-		carry = (uint64) (r >> 64);
+		carry = exact_add_words(window, 1, (unsigned __int128) product << (shift - 64));
+		exact_carry(window, 3, sign, carry);
+		return;
 	}
-	/* carry and the sign's words often cancel */
-	for (; i < EXACT_WINDOW_WORDS && sign + carry != 0; i++)
+	carry = exact_add_words(window, i, (unsigned __int128) product << bits);
+	third = (uint64) (product >> 64 >> (63 - bits) >> 1);
+	window[i + 2] += third;
+	if (window[i + 2] < third)
 	{
-		unsigned __int128 r = (unsigned __int128) window[i] + sign + carry;
-
-		window[i] = (uint64) r;
-		carry = (uint64) (r >> 64);
+		window[i + 2] += carry;
+		carry = true;
 	}
+	else
+	{
+		window[i + 2] += carry;
+		carry = carry && window[i + 2] == 0;
+	}
+	exact_carry(window, i + 3, sign, carry);
 }
 
 /*
