@@ -1,0 +1,151 @@
+-- gpuagg.float_sum = exact: sums, averages, variances and regression of floats are exact and rounded once, so that every
+-- plan gives the same bits. Answers are compared with exact arithmetic by numerics.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpuagg;
+RESET client_min_messages;
+SET extra_float_digits = 3;
+SET gpuagg.startup_cost = 0;
+SET gpuagg.row_cost = 0;
+SET gpuagg.slot_cost = 0;
+SHOW gpuagg.float_sum;
+
+-- cancellation, values of all magnitudes, subnormal numbers; core's sums follow
+CREATE TABLE cancel AS SELECT * FROM (VALUES (1, 1e308::float8, 1), (1, 1, 2), (1, -1e308, 3), (2, 1e308, 4), (2, 1e308, 5), (2, -1e308, 6), (2, -1e308, 7),
+	(2, 0.5, 8), (3, 5e-324, 9), (3, 1e-310, 10), (3, -1e-310, 11), (4, '-0', 12), (4, '-0', 13), (5, 0.1, 14), (5, 0.1, 15), (5, 0.1, 16),
+	(6, 1e200, 17), (6, 1e-200, 18), (6, -1e200, 19), (6, 1e-200, 20)) v(k, x, i);
+ANALYZE cancel;
+SET gpuagg.float_sum = exact;
+SELECT k, gpu_sum(x), gpu_avg(x), gpu_stddev(x) FROM cancel WHERE k NOT IN (1, 2) GROUP BY k ORDER BY k;
+SELECT gpu_sum(x) FROM cancel;
+SELECT k, gpu_sum(x), gpu_sum(x ORDER BY i DESC) FROM cancel WHERE k <= 2 GROUP BY k ORDER BY k;
+SELECT k, gpu_sum(x), gpu_avg(x), gpu_stddev_pop(x) FROM (VALUES (1, 'NaN'::float8), (1, 3), (2, 'inf'), (2, 3), (3, 'inf'), (3, '-inf'), (4, NULL), (5, '-inf'), (6, NULL), (6, 3)) v(k, x)
+GROUP BY k ORDER BY k;
+-- only the result can overflow
+SELECT gpu_sum(x) FROM (VALUES (1e308::float8), (1e308)) v(x);
+SELECT gpu_var_pop(x) FROM (VALUES (1e308::float8), (-1e308)) v(x);
+SELECT gpu_sum(x) FROM (VALUES (3e38::float4), (3e38)) v(x);
+SELECT gpu_sum(x), gpu_avg(x) FROM (VALUES (3e38::float4), (3e38), (-3e38)) v(x);
+-- the setting applies to core's aggregates with gpuagg.replace_builtin
+SELECT sum(x) FROM cancel WHERE k = 1;
+SET gpuagg.replace_builtin = on;
+SELECT sum(x), avg(x) FROM cancel WHERE k = 1;
+RESET gpuagg.replace_builtin;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT sum(x), gpu_count(x) FROM cancel;
+
+-- x and y are integers xn and yn times 2^-60
+CREATE TABLE exact AS
+SELECT i, i % 7 AS k, xn, yn, (xn * 0.5 ^ 60)::float8 AS x, (yn * 0.5 ^ 60)::float8 AS y, ((i * 7919 % 100003) / 64.0)::float4 AS f
+FROM (SELECT i, hashint8(i)::numeric * CASE WHEN i % 7 = 0 THEN 2 ^ (i % 90)::numeric WHEN i % 7 = 1 THEN 0 ELSE 2 ^ (20 + i % 7)::numeric END AS xn,
+		hashint8(i + 1000000)::numeric * 2 ^ (30 + i % 3)::numeric AS yn
+	FROM (SELECT generate_series(1, 5000) AS i) g) n;
+UPDATE exact SET x = xn::float8 * 2::float8 ^ -60, y = yn::float8 * 2::float8 ^ -60;
+INSERT INTO exact (i, k, x, y) VALUES (0, 3, NULL, 1), (0, 4, 1, NULL);
+UPDATE exact SET xn = 2 ^ 60::numeric WHERE i = 0 AND k = 4;
+VACUUM ANALYZE exact;
+
+-- the same with numerics of many digits, converted at the end
+CREATE FUNCTION rounded(numerator numeric, denominator numeric, exponent int) RETURNS float8 LANGUAGE sql IMMUTABLE AS
+$$ SELECT (round(numerator, 400) / nullif(denominator, 0))::float8 * 2::float8 ^ exponent $$;
+CREATE TABLE oracle AS
+SELECT k, rounded(sx, 1, -60) AS sum, rounded(sx, n, -60) AS avg, rounded(n * sxx - sx * sx, n * (n - 1), -120) AS var,
+	sqrt(round(n * sxx - sx * sx, 400) / (n * n))::float8 * 2::float8 ^ -60 AS stddev
+FROM (SELECT k, count(xn)::numeric AS n, sum(xn) AS sx, sum(xn * xn) AS sxx FROM exact GROUP BY k) s;
+SELECT count(*), count(*) FILTER (WHERE (o.sum, o.avg, o.var, o.stddev) IS DISTINCT FROM (a.sum, a.avg, a.var, a.stddev)) AS differ
+FROM oracle o JOIN (SELECT k, gpu_sum(x) AS sum, gpu_avg(x) AS avg, gpu_variance(x) AS var, gpu_stddev_pop(x) AS stddev FROM exact GROUP BY k) a USING (k);
+SELECT count(*), count(*) FILTER (WHERE (o.slope, o.cov, o.corr) IS DISTINCT FROM (a.slope, a.cov, a.corr)) AS differ
+FROM (SELECT k, rounded(sxy, sxx, 0) AS slope, rounded(sxy, n * n, -120) AS cov, (sign(sxy) * sqrt(round(sxy * sxy, 400) / nullif(sxx * syy, 0)))::float8 AS corr
+	FROM (SELECT k, n, n * sxy - sx * sy AS sxy, n * sxx - sx * sx AS sxx, n * syy - sy * sy AS syy
+		FROM (SELECT k, count(*)::numeric AS n, sum(xn) AS sx, sum(yn) AS sy, sum(xn * xn) AS sxx, sum(yn * yn) AS syy, sum(xn * yn) AS sxy FROM exact WHERE i > 0 GROUP BY k) s) c) o
+	JOIN (SELECT k, gpu_regr_slope(y, x) AS slope, gpu_covar_pop(y, x) AS cov, gpu_corr(y, x) AS corr FROM exact WHERE i > 0 GROUP BY k) a USING (k);
+
+-- the bits of all aggregates: of one plan, and of others
+CREATE FUNCTION bits(source text, keys text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format($q$SELECT md5(string_agg(b::text, ' ' ORDER BY b::text)) FROM (SELECT ARRAY[float8send(gpu_sum(x)), float8send(gpu_avg(x)), float8send(gpu_variance(x)),
+		float8send(gpu_stddev(x)), float8send(gpu_var_pop(x)), float8send(gpu_stddev_pop(x)), float4send(gpu_sum(f)), float8send(gpu_avg(f)), float8send(gpu_stddev(f)),
+		float8send(gpu_regr_sxx(y, x)), float8send(gpu_regr_syy(y, x)), float8send(gpu_regr_sxy(y, x)), float8send(gpu_regr_avgx(y, x)), float8send(gpu_regr_avgy(y, x)),
+		float8send(gpu_regr_r2(y, x)), float8send(gpu_regr_slope(y, x)), float8send(gpu_regr_intercept(y, x)), float8send(gpu_covar_pop(y, x)),
+		float8send(gpu_covar_samp(y, x)), float8send(gpu_corr(y, x)), float8send(gpu_sum(x) FILTER (WHERE f > 100))] AS b FROM %s GROUP BY %s) s$q$, source, keys) INTO result;
+	RETURN result;
+END $$;
+CREATE TABLE plain AS SELECT keys, bits('exact', keys) AS answer FROM (VALUES ('k'), ('i % 1000'), ('()'), ('ROLLUP (k, i % 3)')) v(keys);
+CREATE FUNCTION same(source text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(CASE WHEN bits(source, keys) = answer THEN 'same' ELSE 'differs: ' || keys END, ', ') FROM plain $$;
+SELECT same('(SELECT * FROM exact ORDER BY x DESC, i) s') AS sorted, same('(SELECT * FROM exact ORDER BY hashint8(i)) s') AS shuffled;
+SET gpuagg.enabled = off;
+SELECT same('exact') AS row_by_row;
+SET enable_hashagg = off;
+SELECT same('exact') AS sorted_groups;
+RESET enable_hashagg;
+RESET gpuagg.enabled;
+SET gpuagg.require = 'require';
+SET gpuagg.feed = 'tuples';
+SELECT same('exact') AS tuples;
+RESET gpuagg.feed;
+SET gpuagg.batch_rows = 64;
+SELECT same('exact') AS small_batches;
+RESET gpuagg.batch_rows;
+SET gpuagg.strategy = 'sort';
+SELECT same('exact') AS sort;
+RESET gpuagg.strategy;
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT same('exact') AS spilled;
+RESET work_mem;
+RESET hash_mem_multiplier;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET gpuagg.worker_cost = 0;
+SET max_parallel_workers_per_gather = 2;
+SELECT same('exact') AS parallel;
+RESET gpuagg.require;
+SET gpuagg.enabled = off;
+SELECT same('exact') AS parallel_of_core;
+RESET gpuagg.enabled;
+SET max_parallel_workers_per_gather = 0;
+
+-- windows: rows are removed from a state as exactly as they were added
+CREATE FUNCTION frames() RETURNS TABLE (i bigint, b bytea[]) LANGUAGE sql AS $$
+	SELECT i, ARRAY[float8send(gpu_sum(x) OVER w), float8send(gpu_stddev_pop(x) OVER w), float8send(gpu_corr(y, x) OVER w)] FROM
+	(SELECT i, y, CASE i % 50 WHEN 7 THEN 'inf' WHEN 9 THEN 'NaN' WHEN 11 THEN 1e-300 ELSE x END AS x FROM exact WHERE i BETWEEN 1 AND 300) s
+	WINDOW w AS (ORDER BY i ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) $$;
+SELECT count(*), count(*) FILTER (WHERE f.b IS DISTINCT FROM (SELECT ARRAY[float8send(gpu_sum(x)), float8send(gpu_stddev_pop(x)), float8send(gpu_corr(y, x))] FROM
+	(SELECT i, y, CASE i % 50 WHEN 7 THEN 'inf' WHEN 9 THEN 'NaN' WHEN 11 THEN 1e-300 ELSE x END AS x FROM exact) s WHERE s.i BETWEEN greatest(f.i - 3, 1) AND f.i)) AS differ FROM frames() f;
+
+-- states of parts, as text and back
+CREATE TABLE states (k int, s text);
+INSERT INTO states SELECT k, gpuagg_merge(gpuagg_pack('gpuagg_exact_corr(float8, float8)'::regprocedure, y, x))::text FROM exact GROUP BY k, i % 5;
+SELECT count(*), count(*) FILTER (WHERE a.r IS DISTINCT FROM gpuagg_finish(m, 'gpuagg_exact_corr(float8, float8)'::regprocedure, NULL::float8)) AS differ
+FROM (SELECT k, gpuagg_merge(s::gpuagg_state) AS m FROM states GROUP BY k) p JOIN (SELECT k, gpu_corr(y, x) AS r FROM exact GROUP BY k) a USING (k);
+SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(float8)'::regprocedure, x)) AS s FROM exact UNION ALL
+	SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_stddev_pop(float8)'::regprocedure, x)) FROM exact) t;
+SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(float8)'::regprocedure, x)) AS s FROM exact UNION ALL
+	SELECT gpuagg_merge(gpuagg_pack('gpu_sum(numeric)'::regprocedure, xn)) FROM exact) t;
+-- invalid states
+SELECT '\x010d'::gpuagg_state;
+SELECT '\x010d0101000000000000000005'::gpuagg_state;
+SELECT '\x010d01040000000000000000057fff'::gpuagg_state;
+
+-- a plan keeps the setting with which it was made, and prepared statements are planned anew
+PREPARE one_sum AS SELECT gpu_sum(x) FROM cancel WHERE k = 6;
+EXECUTE one_sum;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE one_sum;
+SET gpuagg.float_sum = core;
+EXECUTE one_sum;
+SET gpuagg.float_sum = exact;
+EXECUTE one_sum;
+BEGIN;
+DECLARE c CURSOR FOR SELECT k, gpu_sum(x) FROM cancel WHERE k >= 5 GROUP BY k ORDER BY k;
+SET LOCAL gpuagg.float_sum = core;
+FETCH ALL FROM c;
+COMMIT;
+CREATE FUNCTION exact_here() RETURNS float8 LANGUAGE sql SET gpuagg.float_sum = exact AS 'SELECT gpu_sum(x) FROM cancel WHERE k = 6';
+SET gpuagg.float_sum = core;
+SELECT exact_here(), gpu_sum(x) FROM cancel WHERE k = 6;
+-- equal values have no deviation
+SELECT gpu_stddev(x) = 0 AS core, gpuagg_exact_stddev_samp(x) = 0 AS exact FROM (SELECT 0.1::float8 AS x FROM generate_series(1, 1000)) s;
+DROP TABLE cancel, exact, oracle, plain, states;
+DROP FUNCTION rounded, bits, same, frames, exact_here;
