@@ -135,12 +135,12 @@ define_choices(const struct config_enum_entry *engines)
 	DefineCustomBoolVariable(
 		"gpuagg.replace_builtin", "Plans PostgreSQL's own aggregates with the custom scan as well.",
 		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomEnumVariable(
-		"gpuagg.float_sum", "Chooses how aggregates add floats.",
-		"With \"exact\", sums, averages, variances and regression of floats are computed exactly and "
-		"rounded once.",
-		&gpuagg_float_sum, GPUAGG_FLOAT_SUM_CORE, float_sum_options, PGC_USERSET, GUC_EXPLAIN, NULL,
-		assign_float_sum, NULL);
+	DefineCustomEnumVariable("gpuagg.float_sum", "Chooses how aggregates add floats.",
+							 "With \"exact\", sums, averages, variances and regression of floats "
+							 "are computed exactly and "
+							 "rounded once.",
+							 &gpuagg_float_sum, GPUAGG_FLOAT_SUM_CORE, float_sum_options,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, assign_float_sum, NULL);
 	DefineCustomBoolVariable(
 		"gpuagg.foreign_partial",
 		"Allows partial aggregation on the servers of foreign partitions.",

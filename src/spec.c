@@ -122,10 +122,10 @@ static bool
 fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 {
 	/* two aggregates with one transition function may differ in their initial states */
-	return (a->aggfnoid == b->aggfnoid || (a->exact && b->exact)) && a->transfn.fn_oid == b->transfn.fn_oid &&
-		a->collation == b->collation && a->transtype == b->transtype && a->nargs == b->nargs &&
-		a->filter == b->filter && a->set == b->set &&
-		a->unrepresentable_only == b->unrepresentable_only &&
+	return (a->aggfnoid == b->aggfnoid || (a->exact && b->exact)) &&
+		a->transfn.fn_oid == b->transfn.fn_oid && a->collation == b->collation &&
+		a->transtype == b->transtype && a->nargs == b->nargs && a->filter == b->filter &&
+		a->set == b->set && a->unrepresentable_only == b->unrepresentable_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
 

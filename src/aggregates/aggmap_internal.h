@@ -112,7 +112,7 @@ struct AggOutput
 	int nfinalargs;
 	AggState *aggstate; /* fcinfo->context of the aggregate's functions */
 	ValuesForm values;
-	void *floats; /* VALUES_REGRESSION: the argument of the final function */
+	void *floats;      /* VALUES_REGRESSION: the argument of the final function */
 	ExactResult exact; /* VALUES_EXACT: which result */
 };
 

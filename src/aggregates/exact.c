@@ -132,8 +132,7 @@ final_result(FunctionCallInfo fcinfo, ExactResult result, bool *isnull)
 	*isnull = true;
 	if (PG_ARGISNULL(0))
 		return 0;
-	value =
-		exact_result((const ExactState *) PG_GETARG_POINTER(0), result, isnull, &overflow);
+	value = exact_result((const ExactState *) PG_GETARG_POINTER(0), result, isnull, &overflow);
 	if (unlikely(overflow))
 		float_overflow_error();
 	return value;

@@ -98,8 +98,7 @@ exact_multiply(ExactNumber *r, const ExactNumber *a, const ExactNumber *b)
 
 		for (int j = 0; j < b->n; j++)
 		{
-			gpuagg_u128 sum =
-				(gpuagg_u128) a->words[i] * b->words[j] + r->words[i + j] + carry;
+			gpuagg_u128 sum = (gpuagg_u128) a->words[i] * b->words[j] + r->words[i + j] + carry;
 
 			r->words[i + j] = (uint64_t) sum;
 			carry = (uint64_t) (sum >> WORD_BITS);

@@ -188,8 +188,7 @@ regression_result(Sums *sums, ExactResult result, bool *isnull)
 			*isnull = result == EXACT_RESULT_CORR;
 			return 1;
 		}
-		return specials ? get_float8_nan() :
-						  correlation_result(sums, result == EXACT_RESULT_CORR);
+		return specials ? get_float8_nan() : correlation_result(sums, result == EXACT_RESULT_CORR);
 	}
 	if (specials)
 		return get_float8_nan();

@@ -57,7 +57,7 @@ exact_create(ExactKind kind)
 static Size
 wide_size(ExactKind kind)
 {
-	return kind == EXACT_SUM ? offsetof(ExactWide, sum[1]) :
+	return kind == EXACT_SUM  ? offsetof(ExactWide, sum[1]) :
 		kind == EXACT_SQUARES ? offsetof(ExactWide, product[1]) :
 								sizeof(ExactWide);
 }
@@ -105,8 +105,8 @@ add_sum_window(uint64 *words, gpuagg_i128 sum, int unit)
 	bool negative = sum < 0;
 
 	if (sum != 0)
-		add_wide(words, EXACT_SUM_WORDS, unit,
-				 negative ? -(gpuagg_u128) sum : (gpuagg_u128) sum, negative);
+		add_wide(words, EXACT_SUM_WORDS, unit, negative ? -(gpuagg_u128) sum : (gpuagg_u128) sum,
+				 negative);
 }
 
 /* Adds the sum of a window of products to a wide sum. */
@@ -237,8 +237,7 @@ add_to_wide(ExactState *state, const Value *v, const bool *finite, bool remove)
 
 	for (int i = 0; i < exact_sums(state->kind); i++)
 		if (finite[i])
-			add_wide(wide->sum[i], EXACT_SUM_WORDS, v[i].position, v[i].m,
-					 v[i].negative != remove);
+			add_wide(wide->sum[i], EXACT_SUM_WORDS, v[i].position, v[i].m, v[i].negative != remove);
 	for (int i = 0; i < exact_products(state->kind); i++)
 	{
 		const Value *a = &v[i == EXACT_YY ? 1 : 0];

@@ -119,7 +119,8 @@ exact_add_to_sum(gpuagg_i128 *sum, int64 m, int shift)
 {
 	__int128 r;
 
-	if (__builtin_add_overflow((__int128) *sum, (__int128) ((unsigned __int128) (__int128) m << shift), &r))
+	if (__builtin_add_overflow((__int128) *sum,
+							   (__int128) ((unsigned __int128) (__int128) m << shift), &r))
 		return false;
 	*sum = r;
 	return true;

@@ -211,8 +211,8 @@ regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, i
 
 /* Sets the results of an exact aggregate. Returns false if one overflows. */
 static bool
-exact_values(const AggOutput *out, const GroupBatch *groups, const int *which, int n,
-			 Datum *values, bool *nulls, int stride)
+exact_values(const AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values,
+			 bool *nulls, int stride)
 {
 	const Datum *states = groups->fallbacks[out->fallback];
 	const bool *empty = groups->fallback_nulls[out->fallback];

@@ -69,7 +69,7 @@ exact_sums_add_row(ExactState *state, const Batch *batch, const FallbackAgg *fal
 		y = x;
 		x = row_value(second, i);
 	}
-	if (!(state->kind == EXACT_SUM    ? exact_try_sum(state, x) :
+	if (!(state->kind == EXACT_SUM         ? exact_try_sum(state, x) :
 			  state->kind == EXACT_SQUARES ? exact_try_squares(state, x) :
 											 exact_try_pairs(state, x, y)))
 		exact_add(state, x, y, false);

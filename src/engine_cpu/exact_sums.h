@@ -35,7 +35,7 @@ extern void exact_sums_add_row(ExactState *state, const Batch *batch, const Fall
 /*
  * Adds all rows of a batch that is located in *table. All have groups, and no argument is NULL.
  */
-extern void exact_sums_add_batch(const ExactSums *sums, const GroupTable *table,
-								 const Batch *batch, const FallbackAgg *fallback);
+extern void exact_sums_add_batch(const ExactSums *sums, const GroupTable *table, const Batch *batch,
+								 const FallbackAgg *fallback);
 
 #endif /* GPUAGG_EXACT_SUMS_H */

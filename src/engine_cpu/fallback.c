@@ -40,7 +40,7 @@ typedef struct SeenValues
 typedef struct FallbackCall
 {
 	SeenValues seen;
-	AggStep step; /* a function that replaces most calls of the transition function, or NULL */
+	AggStep step;    /* a function that replaces most calls of the transition function, or NULL */
 	ExactKind exact; /* exact_sums.c adds the rows to states of this kind; 0: it does not */
 	double *buffer[2];
 
@@ -389,8 +389,7 @@ static ExactState *
 create_exact_state(void *arg, uint32 at)
 {
 	ExactPlace *place = arg;
-	FallbackState *state =
-		&group_fallbacks(place->table, group_row_at(place->table, at))[place->o];
+	FallbackState *state = &group_fallbacks(place->table, group_row_at(place->table, at))[place->o];
 	MemoryContext cxt = states_context(place->work, place->table, at)->ecxt_per_tuple_memory;
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	ExactState *created = exact_create(place->work->calls[place->o].exact);

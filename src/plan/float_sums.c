@@ -4,8 +4,8 @@
  *	  gpuagg.float_sum is "exact".
  *
  * The planner hook changes the query before it is planned.  So a plan keeps the setting with which
- * it was made, wherever and whenever it runs.  When the setting changes, settings.c lets plans that are
- * cached for prepared statements and functions be made anew.
+ * it was made, wherever and whenever it runs.  When the setting changes, settings.c lets plans that
+ * are cached for prepared statements and functions be made anew.
  */
 #include "postgres.h"
 
