@@ -45,7 +45,8 @@ extern ExactResult exact_result_of(const FmgrInfo *finalfn);
 
 /*
  * Returns a result of a state, rounded once to float8, or to float4 for EXACT_RESULT_SUM4.
- * *isnull: it is NULL, as core's is.  *overflow: it is infinite though no input is, which is an error.
+ * *isnull: it is NULL, as core's is.  *overflow: it is infinite though no input is, which is an
+ * error.
  */
 extern double exact_result(const ExactState *state, ExactResult result, bool *isnull,
 						   bool *overflow);

@@ -297,6 +297,16 @@ exact_add(ExactState *state, double x, double y, bool remove)
 	add_to_wide(state, v, finite, remove);
 }
 
+void
+exact_add_integer(ExactState *state, int64 m, int position)
+{
+	int shift = position - state->unit[0];
+
+	if (shift < 0 || shift > EXACT_MOST_SHIFT || !exact_add_to_sum(&state->sum[0], m, shift))
+		add_wide(exact_wide(state)->sum[0], EXACT_SUM_WORDS, position,
+				 m < 0 ? -(gpuagg_u128) m : (gpuagg_u128) m, m < 0);
+}
+
 /* ---- sums of states ------------------------------------------------------ */
 
 /* Adds one wide sum to another. */

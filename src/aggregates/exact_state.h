@@ -55,6 +55,7 @@ typedef struct ExactWide
 
 #define EXACT_WINDOW_WORDS 5 /* of a sum of products */
 #define EXACT_NO_WINDOW INT16_MAX
+#define EXACT_NO_BOUND INT16_MAX
 
 /* Only the members that its kind needs are allocated. */
 typedef struct ExactState
@@ -64,6 +65,7 @@ typedef struct ExactState
 	int16 unit[2];   /* position of bit 0 of the window of x and y, or EXACT_NO_WINDOW */
 	uint8 kind;
 	uint8 misses; /* values that were not in the window */
+	int16 top;    /* exact_sums.c: values before were below 2^top; or EXACT_NO_BOUND */
 	gpuagg_i128 sum[2];
 	uint64 product[3][EXACT_WINDOW_WORDS]; /* two's complement */
 } ExactState;
@@ -93,6 +95,7 @@ exact_init(ExactState *state, ExactKind kind)
 	memset(state, 0, exact_state_size(kind));
 	state->kind = kind;
 	state->unit[0] = state->unit[1] = EXACT_NO_WINDOW;
+	state->top = EXACT_NO_BOUND;
 }
 
 /*
@@ -248,6 +251,9 @@ extern ExactState *exact_create(ExactKind kind);
  * state needs in addition is allocated in its memory context.
  */
 extern void exact_add(ExactState *state, double x, double y, bool remove);
+
+/* Adds m * 2^position to the sum of x, without counting an input; |m| is less than 2^53. */
+extern void exact_add_integer(ExactState *state, int64 m, int position);
 
 /* Adds the inputs of another state of the same kind. */
 extern void exact_combine(ExactState *state, const ExactState *other);

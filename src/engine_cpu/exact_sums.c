@@ -75,9 +75,9 @@ exact_sums_add_row(ExactState *state, const Batch *batch, const FallbackAgg *fal
 		exact_add(state, x, y, false);
 }
 
-/* Adds n values to one state of the kind EXACT_SUM. */
+/* Adds n values to one state of the kind EXACT_SUM, one after the other. */
 static void
-add_run(ExactState *state, const double *x, int n)
+add_values(ExactState *state, const double *x, int n)
 {
 	gpuagg_i128 sum = state->sum[0];
 	int unit = state->unit[0];
@@ -98,6 +98,117 @@ add_run(ExactState *state, const double *x, int n)
 	}
 	state->sum[0] = sum;
 	state->n += n - others;
+}
+
+/* ---- blocks of values ------------------------------------------------------ */
+
+/*
+ * Values of one group are added by vector operations, as in Demmel and Nguyen, "Fast Reproducible
+ * Floating-Point Summation" (2013): each value is split into a multiple of 2^high and one of 2^low,
+ * and doubles add up to BLOCK_ROWS of each without rounding.  That needs values below 2^(high + 41),
+ * and without bits below 2^low.
+ */
+#define BLOCK_ROWS 1024
+#define LEAST_BLOCK 64
+#define HIGH_BITS 41
+#define LOW_BITS 42
+
+typedef double Doubles __attribute__((vector_size(16)));
+typedef int64 Longs __attribute__((vector_size(16)));
+#define LANES 2
+
+/* Returns a power of two, whose exponent is that of a normal double. */
+static inline double
+power_of_two(int exponent)
+{
+	uint64 bits = (uint64) (exponent + 1023) << 52;
+	double result;
+
+	memcpy(&result, &bits, sizeof(result));
+	return result;
+}
+
+/*
+ * Sets state->top to an exponent of more than the largest of n values; EXACT_NO_BOUND if blocks
+ * cannot have them.
+ */
+static void
+bound_values(ExactState *state, const double *x, int n)
+{
+	int most = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint64 bits;
+
+		memcpy(&bits, &x[i], sizeof(bits));
+		most = Max(most, (int) (bits >> 52 & 0x7ff));
+	}
+	/* all powers of two of a block are normal doubles */
+	state->top = most > 200 && most < 1900 ? most - 1023 + 2 : EXACT_NO_BOUND;
+}
+
+/*
+ * Adds n values, a multiple of LANES and at most BLOCK_ROWS, below 2^state->top. Returns false, and
+ * adds nothing, if there are others, or values with too low bits.
+ */
+static bool
+add_block(ExactState *state, const double *x, int n)
+{
+	int high = state->top - HIGH_BITS;
+	int low = high - LOW_BITS;
+	double bound = power_of_two(state->top);
+	/* adding and subtracting these rounds to multiples of 2^high and 2^low */
+	double round_high = 1.5 * power_of_two(high + 52);
+	double round_low = 1.5 * power_of_two(low + 52);
+	Doubles sum_high[2] = {{0}};
+	Doubles sum_low[2] = {{0}};
+	Longs bad = {0};
+
+	for (int i = 0; i < n; i += 2 * LANES)
+		for (int k = 0; k < 2; k++)
+		{
+			Doubles v, q, r, s;
+
+			memcpy(&v, &x[i + k * LANES], sizeof(v));
+			q = (v + round_high) - round_high;
+			r = v - q;
+			s = (r + round_low) - round_low;
+			bad |= (Longs) (r != s) | (Longs) (v >= bound) | (Longs) (v <= -bound);
+			sum_high[k] += q;
+			sum_low[k] += s;
+		}
+	if (bad[0] | bad[1])
+		return false;
+	sum_high[0] += sum_high[1];
+	sum_low[0] += sum_low[1];
+	exact_add_integer(state, (int64) ((sum_high[0][0] + sum_high[0][1]) * power_of_two(-high)),
+					  high - EXACT_LOWEST_POSITION);
+	exact_add_integer(state, (int64) ((sum_low[0][0] + sum_low[0][1]) * power_of_two(-low)),
+					  low - EXACT_LOWEST_POSITION);
+	state->n += n;
+	return true;
+}
+
+/* Adds n values to one state of the kind EXACT_SUM. */
+static void
+add_run(ExactState *state, const double *x, int n)
+{
+	while (n > 0)
+	{
+		int rows = Min(n, BLOCK_ROWS);
+
+		if (rows >= LEAST_BLOCK)
+			rows -= rows % (2 * LANES);
+		if (rows < LEAST_BLOCK || state->top == EXACT_NO_BOUND || !add_block(state, x, rows))
+		{
+			add_values(state, x, rows);
+			if (rows >= LEAST_BLOCK)
+				bound_values(state, x, rows);
+		}
+		x += rows;
+		n -= rows;
+	}
 }
 
 /*

@@ -111,6 +111,9 @@ sub listed
 # A filter that several aggregates of a query share, or undef.
 our $common_filter;
 
+# Whether the sums of floats of the query that is being generated are exact (gpuagg.float_sum).
+our $exact = 0;
+
 my @regressions = qw(corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
   regr_sxx regr_sxy regr_syy);
 
@@ -156,7 +159,7 @@ sub aggregate
 		$arg = argument('num', @columns) or return aggregate(@_);
 		return aggregate(@_) if $kind eq 'avg' && $arg->{info}{num} > 2;
 		$call = "agg:$kind($arg->{sql})";
-		$float = $arg->{info}{float} && ($kind eq 'sum' && is_single($arg->{sql}, @columns) ? 2 : 1);
+		$float = $arg->{info}{float} && !$exact && ($kind eq 'sum' && is_single($arg->{sql}, @columns) ? 2 : 1);
 	}
 	elsif ($kind eq 'minmax')
 	{
@@ -169,11 +172,11 @@ sub aggregate
 		$arg = argument('num', @columns) or return aggregate(@_);
 		return aggregate(@_) if $arg->{info}{num} > 1;
 		$call = 'agg:' . pick(qw(stddev stddev_pop stddev_samp variance var_pop var_samp)) . "($arg->{sql})";
-		$float = $arg->{info}{float};
+		$float = $arg->{info}{float} && !$exact;
 	}
 	elsif ($kind eq 'regr')
 	{
-		return aggregate(@_) if !$orderly;
+		return aggregate(@_) if !$orderly && !$exact;
 		my @numbers = of_kind('num', @columns);
 		@numbers = grep { $_->{info}{num} == 1 } @numbers;
 		my ($x, $y) = map { my $c = pick(@numbers); $c->{type} =~ /numeric/ ? "$c->{name}::float8" : $c->{name} } 1 .. 2;
@@ -181,8 +184,8 @@ sub aggregate
 		($x, $y) = map { '(' . s/::float8\z//r . '::numeric % 1000)::float8' } $x, $y if $gpu;
 		# the intercept of a value over itself is rounding noise around 0
 		$call = 'agg:' . pick($x eq $y ? grep { $_ ne 'regr_intercept' } @regressions : @regressions) . "($y, $x)";
-		$float = 1;
-		@pair = ($x, $y) if $call =~ /corr|covar|intercept|r2|slope|sxy/;
+		$float = !$exact;
+		@pair = ($x, $y) if !$exact && $call =~ /corr|covar|intercept|r2|slope|sxy/;
 	}
 	elsif ($kind eq 'bit')
 	{
@@ -724,6 +727,7 @@ sub query_over
 	# core sorts the rows for these
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
+	local $exact = chance(0.15);
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	push @aggs, linear_sums(@columns) if chance(0.12);
 	my $where = join(' AND ', $from->{where} || (), ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
@@ -805,6 +809,12 @@ sub query_over
 	}
 	$query{within} = $within if $within;
 	$query{settings} = [ "timezone = '" . pick('Etc/GMT+8', 'America/New_York', 'Asia/Kolkata', 'Europe/Berlin', 'Australia/Lord_Howe', 'EST5EDT,M3.2.0,M11.1.0') . "'" ] if chance(0.3);
+	if ($exact)
+	{
+		push @{ $query{settings} }, 'gpuagg.float_sum = exact';
+		$query{exact} = 1;
+		Tally::draw('exact sums') if grep { $_->{call} =~ /agg:(?:sum|avg|std|var|corr|covar|regr)/ } @aggs;
+	}
 	Forms::reshape(\%query, $tables);
 	return \%query;
 }

@@ -22,7 +22,7 @@ my %usual = (
 	'GROUP BY nothing' => 5, 'GROUP BY one key' => 12, 'GROUP BY several keys' => 18,
 	'IN of 1 to 9' => 6, 'IN of 10 to 999' => 2.2, 'IN of 1000 and more' => 0.6,
 	'GROUPING SETS' => 2.5, 'UNION ALL' => 0.8, 'groups of groups' => 1.5, 'INTERSECT and EXCEPT' => 0.5, views => 0.8, partitions => 0.7,
-	constants => 18, 'odd constants' => 2.8, 'constants as keys' => 1.6, 'subqueries as constants' => 3.5,
+	'exact sums' => 3, constants => 18, 'odd constants' => 2.8, 'constants as keys' => 1.6, 'subqueries as constants' => 3.5,
 	parameters => 2.3, variables => 2.5,
 	expressions => 15, subplans => 0.4, 'subqueries that are not reached' => 0.7,
 	(map { ("cursor $_" => 0.3) } qw(beside changes held_at_once hold scroll steps two)),
