@@ -105,8 +105,8 @@ add_values(ExactState *state, const double *x, int n)
 /*
  * Values of one group are added by vector operations, as in Demmel and Nguyen, "Fast Reproducible
  * Floating-Point Summation" (2013): each value is split into a multiple of 2^high and one of 2^low,
- * and doubles add up to BLOCK_ROWS of each without rounding.  That needs values below 2^(high + 41),
- * and without bits below 2^low.
+ * and doubles add up to BLOCK_ROWS of each without rounding.  That needs values below 2^(high +
+ * HIGH_BITS), and without bits below 2^low.
  */
 #define BLOCK_ROWS 1024
 #define LEAST_BLOCK 64
