@@ -124,9 +124,9 @@ SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(f
 SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(float8)'::regprocedure, x)) AS s FROM exact UNION ALL
 	SELECT gpuagg_merge(gpuagg_pack('gpu_sum(numeric)'::regprocedure, xn)) FROM exact) t;
 -- invalid states
-SELECT '\x010d'::gpuagg_state;
-SELECT '\x010d0101000000000000000005'::gpuagg_state;
-SELECT '\x010d01040000000000000000057fff'::gpuagg_state;
+SELECT '\x0110'::gpuagg_state;
+SELECT '\x01100101000000000000000005'::gpuagg_state;
+SELECT '\x011001040000000000000000057fff'::gpuagg_state;
 
 -- a plan keeps the setting with which it was made, and prepared statements are planned anew
 PREPARE one_sum AS SELECT gpu_sum(x) FROM cancel WHERE k = 6;
