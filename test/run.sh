@@ -44,10 +44,10 @@
 #
 # These variables set numbers and seeds of random tests, and seconds:
 #
-#	DIFF_QUERIES, DIFF_SEED			1500, 1; half of the queries in the part cached, a third in the part server
+#	DIFF_QUERIES, DIFF_SEED			1000, 1; half of the queries in the part cached, a third in the part server
 #	STATES, STATES_SEED				2000, 1
 #	FUZZ_SECONDS, FUZZ_SEED			5, 1; seconds for the server, and as many for backends
-#	STRESS_SECONDS, STRESS_SEED		24, 1
+#	STRESS_SECONDS, STRESS_SEED		16, 1
 #
 # EVERYTHING=1 runs all regression tests in the parts cached and server, too, except those for which the part's setting has no effect.
 # Without it these parts omit tests of code that does not depend on the setting (omitted, below).
@@ -279,7 +279,7 @@ omitted() {
 part_cached() {
 	local results=$results/cached
 	local -x PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
-	local DIFF_QUERIES=$((${DIFF_QUERIES:-1500} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-1000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
 
 	mkdir -p "$results"
 	REGRESS=$(tests_of cached | grep -vxFf <(omitted cached) | while read -r t; do sets_the_cache "$t" || echo "$t"; done | xargs)
@@ -323,7 +323,7 @@ through_server() {
 
 part_server() {
 	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub
-	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-1500} / 3))
+	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-1000} / 3))
 }
 
 # server_alive NAME: fails if a process of the cluster crashed during the part
@@ -405,7 +405,7 @@ part_tap() {
 }
 
 part_diff() {
-	local queries=${DIFF_QUERIES:-1500} seed=${DIFF_SEED:-1}
+	local queries=${DIFF_QUERIES:-1000} seed=${DIFF_SEED:-1}
 
 	diff_test diff --jobs "$(nproc)" --queries "$queries" --seed "$seed"
 	diff_test diff-pages --jobs "$(nproc)" --pages --queries $((queries / 2)) --seed "$seed"
@@ -433,8 +433,8 @@ stress() {
 }
 
 part_stress() {
-	stress stress "${STRESS_SECONDS:-24}"
-	stress stress-server "$((${STRESS_SECONDS:-24} / 2))" --memory 256 --server "$top/build/test/gpuagg-server"
+	stress stress "${STRESS_SECONDS:-16}"
+	stress stress-server "$((${STRESS_SECONDS:-16} / 2))" --memory 256 --server "$top/build/test/gpuagg-server"
 }
 
 part_citus() {

@@ -18,7 +18,7 @@ my ($watched, %took) = (0);
 my (%features, %paths);
 
 my %usual = (
-	'with rows' => 60,
+	'with rows' => 50,
 	'GROUP BY nothing' => 5, 'GROUP BY one key' => 12, 'GROUP BY several keys' => 18,
 	'IN of 1 to 9' => 6, 'IN of 10 to 999' => 2.2, 'IN of 1000 and more' => 0.6,
 	'GROUPING SETS' => 2.5, 'UNION ALL' => 0.8, 'groups of groups' => 1.5, 'INTERSECT and EXCEPT' => 0.5, views => 0.8, partitions => 0.7,

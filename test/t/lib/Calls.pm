@@ -15,7 +15,11 @@ my %argument = (
 	'timestamp with time zone' => 'ts::timestamptz', inet => "'10.0.0.0'::inet + i", oid => 'i::oid', xid8 => 'i::text::xid8',
 	bytea => "convert_to(s, 'UTF8')", pg_lsn => "'0/0'::pg_lsn + i", tid => "format('(%s,1)', i)::tid", anyenum => "(ARRAY['a', 'b'])[1 + i % 2]::letter",
 	anyarray => 'ARRAY[i, small]', anyelement => 'n', anycompatible => 'i', '"any"' => 's', 'bigint[]' => 'ARRAY[i, 1]::bigint[]',
-	'numeric[]' => 'ARRAY[i, 1]::numeric[]', 'double precision[]' => 'ARRAY[0.25, 0.5]::float8[]');
+	'numeric[]' => 'ARRAY[i, 1]::numeric[]', 'double precision[]' => 'ARRAY[0.25, 0.5]::float8[]', gpuagg_state => undef);
+
+# states of one value, 1
+my $distinct_state = '\x0106000000010015a401';
+my $percentile_state = '\x0107000000013fe0' . '0' x 84 . '3ff00000000000003ff000000000000000000001bff00000000000000000000000000001';
 
 # Argument lists of functions for which the arguments above are invalid. The key is the function's name and number of arguments.
 my %arguments = (
@@ -24,7 +28,8 @@ my %arguments = (
 	gpu_histogram_log4 => 'x, 1, 1e6, 10', gpu_approx_percentile2 => 'x, ', gpu_matrix_product1 => 'ARRAY[[1, 0], [x / 1e9, 1]]',
 	gpu_compose_linear2 => '0.5, x', gpu_product1 => '1::', gpu_max_n2 => 'n, 3', gpu_min_n2 => 's, 3', gpu_argmax_n3 => 'n, i, 3',
 	gpu_argmin_n3 => 's, i, 3', gpu_value_counts2 => 's, 3', gpu_top_k2 => 's, 3',
-	gpu_histogram_auto2 => 'x, 20', gpu_histogram_equidepth2 => 'x, 20', gpu_exp_histogram2 => 'x, 5', gpu_exp_histogram_merge1 => "gpu_exp_histogram_of(3, 1, i % 50, '{1}')");
+	gpu_histogram_auto2 => 'x, 20', gpu_histogram_equidepth2 => 'x, 20', gpu_exp_histogram2 => 'x, 5', gpu_exp_histogram_merge1 => "gpu_exp_histogram_of(3, 1, i % 50, '{1}')",
+	gpu_approx_count_distinct_merge1 => "'$distinct_state'::gpuagg_state", gpu_approx_percentile_merge1 => "'$percentile_state'::gpuagg_state");
 
 # Creates table $name with $n rows.
 sub create_rows
@@ -55,7 +60,7 @@ SQL
 		# psql separates columns by "|", and the last column contains "|" too
 		my ($name, $kind, $ndirect, $types) = split /\|/, $line, 4;
 		my @types = split /\|/, $types // '';
-		my @values = map { $argument{$_} // die "no argument of type $_ for $name" } @types;
+		my @values = map { exists $argument{$_} ? $argument{$_} : die "no argument of type $_ for $name" } @types;
 		my $key = $name . @types;
 		my $direct = join(', ', map { $types[$_] eq 'double precision' ? '0.5' : $values[$_] } 0 .. $ndirect - 1);
 		my $call;
