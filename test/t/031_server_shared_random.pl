@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $seconds = $ENV{SHARED_SECONDS} // 15;
+my $seconds = $ENV{SHARED_SECONDS} // 6;
 my $directory = File::Temp::tempdir(CLEANUP => 1);
 chmod 0777, $directory;
 $ENV{GPUAGG_STUB_IDLE} = 0;		# servers adapt their limits immediately
