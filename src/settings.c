@@ -105,13 +105,21 @@ assign_float_sum(int newval, void *extra)
 		ResetPlanCache();
 }
 
+/* Assign hook of settings that tell whether core's aggregates of floats are exact. */
+static void
+assign_applies_to_core(bool newval, void *extra)
+{
+	if (gpuagg_float_sum == GPUAGG_FLOAT_SUM_EXACT)
+		ResetPlanCache();
+}
+
 /* Defines the settings of planning and execution. */
 static void
 define_choices(const struct config_enum_entry *engines)
 {
 	DefineCustomBoolVariable("gpuagg.enabled",
 							 "Lets queries be planned with the GpuAgg custom scan.", NULL,
-							 &gpuagg_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpuagg_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_applies_to_core, NULL);
 	DefineCustomEnumVariable("gpuagg.engine", "Chooses the engine that computes aggregates.",
 							 "\"auto\" chooses by cost among the engines that are available.",
 							 &gpuagg_engine, GPUAGG_ENGINE_AUTO, engines, PGC_USERSET, GUC_EXPLAIN,
@@ -134,7 +142,7 @@ define_choices(const struct config_enum_entry *engines)
 							NULL, NULL);
 	DefineCustomBoolVariable(
 		"gpuagg.replace_builtin", "Plans PostgreSQL's own aggregates with the custom scan as well.",
-		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, assign_applies_to_core, NULL);
 	DefineCustomEnumVariable("gpuagg.float_sum", "Chooses how aggregates add floats.",
 							 "With \"exact\", sums, averages, variances and regression of floats "
 							 "are computed exactly and "

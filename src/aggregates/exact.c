@@ -60,16 +60,16 @@ state_argument(FunctionCallInfo fcinfo, ExactKind kind)
 	return state;
 }
 
-/* Transition functions: (internal, float) and (internal, y, x). Rows with a NULL change nothing. */
+/*
+ * Transition functions: (internal, float) and (internal, y, x). Rows with a NULL add nothing, but
+ * they have a state, too: that of a moving aggregate may not be NULL.
+ */
 #define ACCUM(name, kind, try_add, ...) \
 	Datum gpuagg_exact_accum_##name(PG_FUNCTION_ARGS) \
 	{ \
-		ExactState *state; \
+		ExactState *state = state_argument(fcinfo, kind); \
 \
-		if (has_null(fcinfo)) \
-			RETURN_STATE_UNCHANGED(); \
-		state = state_argument(fcinfo, kind); \
-		if (!try_add(state, __VA_ARGS__)) \
+		if (!has_null(fcinfo) && !try_add(state, __VA_ARGS__)) \
 			exact_add(state, TWO_VALUES(__VA_ARGS__, 0.0), false); \
 		PG_RETURN_POINTER(state); \
 	} \

@@ -241,6 +241,26 @@ compute(Sums *sums, ExactResult result, bool *isnull)
 	elog(ERROR, "exact aggregate has no result %d", (int) result);
 }
 
+/* Returns the kind of states that have what a result needs. */
+static ExactKind
+kind_for(ExactResult result)
+{
+	switch (result)
+	{
+		case EXACT_RESULT_SUM:
+		case EXACT_RESULT_SUM4:
+		case EXACT_RESULT_AVG:
+			return EXACT_SUM;
+		case EXACT_RESULT_VAR_POP:
+		case EXACT_RESULT_VAR_SAMP:
+		case EXACT_RESULT_STDDEV_POP:
+		case EXACT_RESULT_STDDEV_SAMP:
+			return EXACT_SQUARES;
+		default:
+			return EXACT_PAIRS;
+	}
+}
+
 double
 exact_result(const ExactState *state, ExactResult result, bool *isnull, bool *overflow)
 {
@@ -250,6 +270,11 @@ exact_result(const ExactState *state, ExactResult result, bool *isnull, bool *ov
 	Sums sums = {state, NULL, false};
 	double value;
 
+	/* states come from other servers, and from users (gpuagg_finish) */
+	if (state->kind != kind_for(result))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partial state is one of another aggregate")));
 	*overflow = false;
 	*isnull = state->n < (of_sample ? 2 : 1);
 	if (*isnull)

@@ -16,8 +16,11 @@
 /* After so many values beside the window it moves. */
 #define MOST_MISSES 16
 
-/* A window of products that moves has no more bits, and so still has room for all rows. */
-#define MOST_MOVED_BITS 300
+/*
+ * A window of products that moves or has the sum of two has no more bits, and so still has room for
+ * all rows.
+ */
+#define MOST_PRODUCT_BITS 317
 
 /* A finite value: m * 2^position, and its sign. */
 typedef struct Value
@@ -391,7 +394,7 @@ lower_windows(ExactState *state, const int16 *units)
 		int shift = down[i == EXACT_YY ? 1 : 0] + down[i == EXACT_XX ? 0 : 1];
 
 		if (shift > 0 &&
-			!shift_window(state->product[i], EXACT_WINDOW_WORDS, shift, MOST_MOVED_BITS))
+			!shift_window(state->product[i], EXACT_WINDOW_WORDS, shift, MOST_PRODUCT_BITS))
 			return false;
 	}
 	return true;
@@ -420,7 +423,12 @@ combine_windows(ExactState *state, const ExactState *other)
 		a.sum[i] = r;
 	}
 	for (int i = 0; i < exact_products(state->kind); i++)
+	{
+		if (window_bits(a.product[i], EXACT_WINDOW_WORDS) >= MOST_PRODUCT_BITS ||
+			window_bits(b.product[i], EXACT_WINDOW_WORDS) >= MOST_PRODUCT_BITS)
+			return false;
 		add_words(a.product[i], b.product[i], EXACT_WINDOW_WORDS);
+	}
 	memcpy(state, &a, exact_state_size(state->kind));
 	return true;
 }

@@ -114,6 +114,10 @@ CREATE FUNCTION frames() RETURNS TABLE (i bigint, b bytea[]) LANGUAGE sql AS $$
 SELECT count(*), count(*) FILTER (WHERE f.b IS DISTINCT FROM (SELECT ARRAY[float8send(gpu_sum(x)), float8send(gpu_stddev_pop(x)), float8send(gpu_corr(y, x))] FROM
 	(SELECT i, y, CASE i % 50 WHEN 7 THEN 'inf' WHEN 9 THEN 'NaN' WHEN 11 THEN 1e-300 ELSE x END AS x FROM exact) s WHERE s.i BETWEEN greatest(f.i - 3, 1) AND f.i)) AS differ FROM frames() f;
 
+-- frames that begin with NULL
+SELECT i, gpu_sum(x) OVER w, gpu_stddev(x) OVER w, gpu_corr(x, x) OVER w FROM (VALUES (1, NULL::float8), (2, NULL), (3, 1), (4, 5), (5, NULL), (6, NULL)) v(i, x)
+WINDOW w AS (ORDER BY i ROWS 1 PRECEDING);
+
 -- states of parts, as text and back
 CREATE TABLE states (k int, s text);
 INSERT INTO states SELECT k, gpuagg_merge(gpuagg_pack('gpuagg_exact_corr(float8, float8)'::regprocedure, y, x))::text FROM exact GROUP BY k, i % 5;
@@ -125,8 +129,14 @@ SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(f
 	SELECT gpuagg_merge(gpuagg_pack('gpu_sum(numeric)'::regprocedure, xn)) FROM exact) t;
 -- invalid states
 SELECT '\x0110'::gpuagg_state;
-SELECT '\x01100101000000000000000005'::gpuagg_state;
-SELECT '\x011001040000000000000000057fff'::gpuagg_state;
+SELECT '\x0110010100000000000000000005'::gpuagg_state;
+SELECT '\x01100104000000000000000000057fff'::gpuagg_state;
+SELECT '\x011001010000000000000000057ffe0000000000000001'::gpuagg_state;
+
+-- of another aggregate: it has no squares
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(float8)'::regprocedure, x)), 'gpuagg_exact_var_pop(float8)'::regprocedure, NULL::float8) FROM cancel;
+-- windows that are almost full have no room for their sum
+SELECT gpuagg_finish(gpuagg_merge(s), 'gpuagg_exact_var_pop(float8)'::regprocedure, NULL::float8) FROM (SELECT '\x0110010200000000000000000203e80000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000004000000000000000'::gpuagg_state AS s FROM generate_series(1, 2)) t;
 
 -- a plan keeps the setting with which it was made, and prepared statements are planned anew
 PREPARE one_sum AS SELECT gpu_sum(x) FROM cancel WHERE k = 6;
@@ -145,7 +155,41 @@ COMMIT;
 CREATE FUNCTION exact_here() RETURNS float8 LANGUAGE sql SET gpuagg.float_sum = exact AS 'SELECT gpu_sum(x) FROM cancel WHERE k = 6';
 SET gpuagg.float_sum = core;
 SELECT exact_here(), gpu_sum(x) FROM cancel WHERE k = 6;
+-- the setting applies to functions that are inlined, also in each other
+CREATE FUNCTION inlined(others int) RETURNS SETOF float8 LANGUAGE sql STABLE AS 'SELECT gpu_sum(x) FROM cancel WHERE k = 6 HAVING count(*) > others';
+CREATE FUNCTION outer_inlined() RETURNS SETOF float8 LANGUAGE sql STABLE AS 'SELECT * FROM inlined(1)';
+SELECT * FROM inlined(1), outer_inlined();
+SET gpuagg.float_sum = exact;
+SELECT a.*, b.*, (SELECT c FROM inlined(v.i) c) FROM inlined(1) a, outer_inlined() b, (VALUES (1), (9)) v(i);
+PREPARE of_core AS SELECT sum(x) FROM cancel WHERE k = 6;
+EXECUTE of_core;
+SET gpuagg.replace_builtin = on;
+EXECUTE of_core;
+
+-- rights to call the aggregate of the query, and the replacement
+CREATE ROLE regress_gpuagg_adds;
+GRANT SELECT ON cancel TO regress_gpuagg_adds;
+EXECUTE one_sum;
+REVOKE EXECUTE ON FUNCTION gpu_sum(float8) FROM public;
+SET ROLE regress_gpuagg_adds;
+EXECUTE one_sum;
+SELECT gpu_sum(x) OVER () FROM cancel;
+RESET ROLE;
+EXECUTE one_sum;
+GRANT EXECUTE ON FUNCTION gpu_sum(float8) TO public;
+REVOKE EXECUTE ON FUNCTION gpuagg_exact_sum(float8) FROM public;
+SET ROLE regress_gpuagg_adds;
+EXECUTE one_sum;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION gpuagg_exact_sum(float8) TO public;
+SET ROLE regress_gpuagg_adds;
+EXECUTE one_sum;
+RESET ROLE;
+RESET gpuagg.replace_builtin;
+DROP OWNED BY regress_gpuagg_adds;
+DROP ROLE regress_gpuagg_adds;
+SET gpuagg.float_sum = core;
 -- equal values have no deviation
 SELECT gpu_stddev(x) = 0 AS core, gpuagg_exact_stddev_samp(x) = 0 AS exact FROM (SELECT 0.1::float8 AS x FROM generate_series(1, 1000)) s;
 DROP TABLE cancel, exact, oracle, plain, states;
-DROP FUNCTION rounded, bits, same, frames, exact_here;
+DROP FUNCTION rounded, bits, same, frames, exact_here, inlined, outer_inlined;
