@@ -117,9 +117,9 @@ assign_applies_to_core(bool newval, void *extra)
 static void
 define_choices(const struct config_enum_entry *engines)
 {
-	DefineCustomBoolVariable("gpuagg.enabled",
-							 "Lets queries be planned with the GpuAgg custom scan.", NULL,
-							 &gpuagg_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_applies_to_core, NULL);
+	DefineCustomBoolVariable(
+		"gpuagg.enabled", "Lets queries be planned with the GpuAgg custom scan.", NULL,
+		&gpuagg_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, assign_applies_to_core, NULL);
 	DefineCustomEnumVariable("gpuagg.engine", "Chooses the engine that computes aggregates.",
 							 "\"auto\" chooses by cost among the engines that are available.",
 							 &gpuagg_engine, GPUAGG_ENGINE_AUTO, engines, PGC_USERSET, GUC_EXPLAIN,
@@ -140,9 +140,10 @@ define_choices(const struct config_enum_entry *engines)
 							"Batches should fit into the processor's second-level cache.",
 							&gpuagg_batch_rows, 4096, 64, 1048576, PGC_USERSET, GUC_EXPLAIN, NULL,
 							NULL, NULL);
-	DefineCustomBoolVariable(
-		"gpuagg.replace_builtin", "Plans PostgreSQL's own aggregates with the custom scan as well.",
-		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, assign_applies_to_core, NULL);
+	DefineCustomBoolVariable("gpuagg.replace_builtin",
+							 "Plans PostgreSQL's own aggregates with the custom scan as well.",
+							 NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL,
+							 assign_applies_to_core, NULL);
 	DefineCustomEnumVariable("gpuagg.float_sum", "Chooses how aggregates add floats.",
 							 "With \"exact\", sums, averages, variances and regression of floats "
 							 "are computed exactly and "
