@@ -91,16 +91,22 @@ function_owner(Oid fn)
  * functions that will run.
  */
 static void
-check_permissions(const Aggref *aggref, Form_pg_aggregate form)
+check_permissions(Oid agg)
 {
-	Oid owner = function_owner(aggref->aggfnoid);
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
+	Form_pg_aggregate form;
+	Oid owner = function_owner(agg);
 
-	check_execute(aggref->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", agg);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	check_execute(agg, GetUserId(), OBJECT_AGGREGATE);
 	check_execute(form->aggtransfn, owner, OBJECT_FUNCTION);
 	check_execute(form->aggfinalfn, owner, OBJECT_FUNCTION);
 	check_execute(form->aggcombinefn, owner, OBJECT_FUNCTION);
 	check_execute(form->aggserialfn, owner, OBJECT_FUNCTION);
 	check_execute(form->aggdeserialfn, owner, OBJECT_FUNCTION);
+	ReleaseSysCache(tuple);
 }
 
 void
@@ -162,9 +168,15 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
-	check_permissions(aggref, form);
-	if (call->called != aggref->aggfnoid)
-		check_execute(call->called, GetUserId(), OBJECT_AGGREGATE);
+	/* the query does not name the aggregate that computes gpu_..._state */
+	if (aggmap_role(call->called) == AGG_ROLE_STATE)
+		check_permissions(call->called);
+	else
+	{
+		check_permissions(aggref->aggfnoid);
+		if (call->called != aggref->aggfnoid)
+			check_execute(call->called, GetUserId(), OBJECT_AGGREGATE);
+	}
 
 	types[0] = trans;
 	nargs = get_aggregate_argtypes(aggref, types + 1);

@@ -70,7 +70,8 @@ exp_bound(int64 i, int scale)
 double
 exp_interpolate(int64 i, int scale, double share)
 {
-	double lower = exp_bound(i, scale), upper = exp_bound(i + 1, scale);
+	/* the last bucket has no infinity */
+	double lower = exp_bound(i, scale), upper = Min(exp_bound(i + 1, scale), DBL_MAX);
 	double value = exp2(ldexp((double) i + share, -scale));
 
 	return share <= 0 || value < lower ? lower : share >= 1 || value > upper ? upper : value;

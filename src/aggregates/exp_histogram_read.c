@@ -228,9 +228,10 @@ gpu_exp_histogram_buckets(PG_FUNCTION_ARGS)
 		for (int64 i = h->sides[side].first; i <= h->sides[side].last; i++)
 			bin_rows_measure(&rows, *bin_window_at(&h->sides[side], i));
 	bin_rows_put_special(&rows, -get_float8_infinity(), h->infinite[0]);
+	/* differences, since -0 is no bound */
 	for (int64 i = below->last; i >= below->first; i--)
-		bin_rows_put(&rows, Int32GetDatum((int32) i), -exp_bound(i + 1, h->scale),
-					 -exp_bound(i, h->scale), *bin_window_at(below, i));
+		bin_rows_put(&rows, Int32GetDatum((int32) i), 0 - exp_bound(i + 1, h->scale),
+					 0 - exp_bound(i, h->scale), *bin_window_at(below, i));
 	bin_rows_put_special(&rows, 0, h->zeros);
 	for (int64 i = above->first; i <= above->last; i++)
 		bin_rows_put(&rows, Int32GetDatum((int32) i), exp_bound(i, h->scale),
@@ -283,7 +284,7 @@ gpu_exp_histogram_quantile(PG_FUNCTION_ARGS)
 		PG_RETURN_FLOAT8(-get_float8_infinity());
 	for (int64 i = below->last; i >= below->first; i--)
 		if (walk_reaches(&walk, *bin_window_at(below, i), &share))
-			PG_RETURN_FLOAT8(-exp_interpolate(i, h->scale, 1 - share));
+			PG_RETURN_FLOAT8(0 - exp_interpolate(i, h->scale, 1 - share));
 	if (walk_reaches(&walk, h->zeros, &share))
 		PG_RETURN_FLOAT8(0);
 	for (int64 i = above->first; i <= above->last; i++)

@@ -28,6 +28,8 @@
 
 #define HLL_SPARSE_START 8
 #define HLL_SPARSE_MAX (GPUAGG_HLL_REGISTERS / (int) sizeof(uint32))
+/* most pairs in a table, which has less than HLL_SPARSE_MAX entries */
+#define HLL_SPARSE_MOST (HLL_SPARSE_MAX / 2 * 3 / 4)
 
 #define HLL_PENDING 26 /* with this number, the state takes two cache lines */
 
@@ -339,33 +341,43 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * Writes nsparse and that many pairs in the order of registers, or -1 and all registers. Equal
- * sketches have equal bytes.
+ * Writes a number of registers and their pairs in ascending order, if so few are not 0 that a table
+ * has them; else -1 and all registers. Equal sketches have equal bytes, whatever form they had.
  */
+static void
+put_ranks(StringInfo buf, const uint8 *ranks)
+{
+	int n = 0;
+
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+		n += ranks[i] != 0;
+	pq_sendint32(buf, n <= HLL_SPARSE_MOST ? n : -1);
+	if (n > HLL_SPARSE_MOST)
+	{
+		pq_sendbytes(buf, (const char *) ranks, GPUAGG_HLL_REGISTERS);
+		return;
+	}
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += sizeof(uint64))
+	{
+		uint64 some;
+
+		memcpy(&some, ranks + i, sizeof(some));
+		for (int j = i; some != 0 && j < i + (int) sizeof(uint64); j++)
+			if (ranks[j])
+				pq_sendint32(buf, j << 8 | ranks[j]);
+	}
+}
+
 void
 hll_put(StringInfo buf, HllState *state)
 {
+	uint8 ranks[GPUAGG_HLL_REGISTERS] = {0};
+
 	hll_flush(state);
-	pq_sendint32(buf, state->nsparse);
-	if (state->nsparse >= 0)
-	{
-		uint8 ranks[GPUAGG_HLL_REGISTERS] = {0};
-
-		for (int i = 0; i < state->capacity; i++)
-			if (state->sparse[i])
-				ranks[state->sparse[i] >> 8] = state->sparse[i] & 0xFF;
-		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += sizeof(uint64))
-		{
-			uint64 some;
-
-			memcpy(&some, ranks + i, sizeof(some));
-			for (int j = i; some != 0 && j < i + (int) sizeof(uint64); j++)
-				if (ranks[j])
-					pq_sendint32(buf, j << 8 | ranks[j]);
-		}
-	}
-	else
-		pq_sendbytes(buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+	for (int i = 0; state->nsparse >= 0 && i < state->capacity; i++)
+		if (state->sparse[i])
+			ranks[state->sparse[i] >> 8] = state->sparse[i] & 0xFF;
+	put_ranks(buf, state->nsparse >= 0 ? ranks : state->dense);
 }
 
 /* Serialization function of gpu_approx_count_distinct. */
@@ -386,23 +398,18 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 bytea *
 hll_state(const int32 *registers)
 {
+	uint8 ranks[GPUAGG_HLL_REGISTERS];
 	StringInfoData buf;
-	int n = 0;
 
-	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
-		n += registers[i] != 0;
-	pq_begintypsend(&buf);
-	pq_sendint32(&buf, n < HLL_SPARSE_MAX * 3 / 4 ? n : -1);
 	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
 	{
 		/* registers may come from the GPU server */
 		if (unlikely((uint32) registers[i] > GPUAGG_HLL_MAX_RANK))
 			portable_invalid("sketch");
-		if (n >= HLL_SPARSE_MAX * 3 / 4)
-			pq_sendbyte(&buf, registers[i]);
-		else if (registers[i] != 0)
-			pq_sendint32(&buf, i << 8 | registers[i]);
+		ranks[i] = (uint8) registers[i];
 	}
+	pq_begintypsend(&buf);
+	put_ranks(&buf, ranks);
 	return pq_endtypsend(&buf);
 }
 

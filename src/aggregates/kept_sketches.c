@@ -45,6 +45,9 @@ merge_states(FunctionCallInfo fcinfo, PartialKind kind, const char *aggregate)
 	bytea *into = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
 	bytea *state = PG_ARGISNULL(1) ? NULL : PG_GETARG_BYTEA_PP(1);
 
+	/* any user may call the function with any states */
+	if (into)
+		check_kind(into, kind, aggregate);
 	if (state)
 		check_kind(state, kind, aggregate);
 	if (into == NULL && state == NULL)

@@ -350,15 +350,13 @@ gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(a);
 }
 
-/* qsort comparator */
-static int
-compare_buckets(const void *a, const void *b)
-{
-	uint64 x = ((const Bucket *) a)->number;
-	uint64 y = ((const Bucket *) b)->number;
-
-	return (x > y) - (x < y);
-}
+/* sort_buckets(buckets, n): sorts buckets by their numbers; no two are equal */
+#define ST_SORT sort_buckets
+#define ST_ELEMENT_TYPE Bucket
+#define ST_COMPARE(a, b) (((a)->number > (b)->number) - ((a)->number < (b)->number))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /* Returns a copy of the buckets in use, in the order of their numbers. */
 static Bucket *
@@ -370,7 +368,7 @@ ordered_buckets(const Sketch *sketch)
 	for (int i = 0; i < sketch->table_size; i++)
 		if (sketch->table[i].count != 0)
 			buckets[n++] = sketch->table[i];
-	qsort(buckets, n, sizeof(Bucket), compare_buckets);
+	sort_buckets(buckets, n);
 	return buckets;
 }
 
