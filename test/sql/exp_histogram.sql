@@ -160,6 +160,10 @@ SELECT what, left(pg_temp.try_state('\x010f ' || coalesce(head, '00000000 000000
 	('long', NULL, NULL, '00000005 00000001 0000000000000001 00'), ('beyond all values', NULL, NULL, '00000400 00000001 0000000000000001'), ('below all values', NULL, 'fffffbcc 00000001 0000000000000001', '00000000 00000000'),
 	('160 buckets', NULL, NULL, '00000005 000000a0 ' || repeat('0000000000000001', 160)), ('161 buckets', NULL, NULL, '00000005 000000a1 ' || repeat('0000000000000001', 161))) v(what, head, negative, positive);
 
+-- bounds of 0 have no sign; no quantile of finite values is infinite
+SELECT b.* FROM gpu_exp_histogram_buckets((SELECT gpu_exp_histogram(x, 0) FROM (VALUES (-5e-324::float8), (5e-324)) v(x))) b;
+SELECT f, gpu_exp_histogram_quantile(h, f) FROM (SELECT gpu_exp_histogram(x, 0) AS h FROM (VALUES (-5e-324::float8), (1.7e308)) v(x)) q, unnest('{0,0.5,1}'::float8[]) f;
+
 -- Prometheus' classic histograms: histogram_quantile in SQL
 CREATE FUNCTION le_expected(bounds float8[], counts float8[], f float8) RETURNS float8 LANGUAGE sql AS $$
 	SELECT CASE WHEN b = n THEN bounds[n - 1] WHEN b = 1 AND bounds[1] <= 0 THEN bounds[1]

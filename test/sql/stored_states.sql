@@ -76,4 +76,37 @@ SELECT gpu_approx_count_distinct_estimate(sum) FROM days;
 SELECT gpu_approx_percentile_estimate(visitors, 0.5) FROM days;
 SELECT gpu_approx_percentile_estimate(stay, 1.5) FROM days;
 SELECT gpu_approx_percentile_estimate(stay, '{{0.1},{0.5}}'::float8[]) FROM days;
-DROP TABLE rows_of_days, days, months;
+-- the functions of merges, called with states of two aggregates in either order
+SELECT gpuagg_hll_merge(stay, visitors) FROM days;
+SELECT gpuagg_hll_merge(visitors, stay) FROM days;
+SELECT gpuagg_sketch_merge(visitors, stay) FROM days;
+-- equal sketches have equal bytes: in the order of rows and in another one, in the custom scan and elsewhere, merged from parts
+CREATE FUNCTION pg_temp.images(require text) RETURNS TABLE (n int, visitors text, stay text) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('gpuagg.require', require, true);
+	RETURN QUERY SELECT i.n, (SELECT gpu_approx_count_distinct_state(v)::text FROM several_values r WHERE r.v <= i.n),
+		(SELECT gpu_approx_percentile_state(v)::text FROM several_values r WHERE r.v <= i.n) FROM unnest('{1500,1700,3000}'::int[]) i(n);
+	PERFORM set_config('gpuagg.require', 'allow', true);
+END $$;
+CREATE TABLE several_values AS SELECT i AS v FROM generate_series(1, 3000) i ORDER BY hashint4(i);
+SELECT n, left(s.visitors, 14) <> '\x0106ffffffff' AS pairs, s.visitors = f.visitors AS visitors, s.stay = f.stay AS stay, s.visitors = m.visitors AND s.stay = m.stay AS merged, s.visitors = o.visitors AND s.stay = o.stay AS ordered
+FROM pg_temp.images('require') s JOIN pg_temp.images('forbid') f USING (n),
+	LATERAL (SELECT gpu_approx_count_distinct_merge(visitors)::text AS visitors, gpu_approx_percentile_merge(stay)::text AS stay
+		FROM (SELECT gpu_approx_count_distinct_state(v) AS visitors, gpu_approx_percentile_state(v) AS stay FROM several_values WHERE v <= n GROUP BY v % 5) p) m,
+	LATERAL (SELECT gpu_approx_count_distinct_state(v ORDER BY v DESC)::text AS visitors, gpu_approx_percentile_state(v ORDER BY v DESC)::text AS stay FROM several_values WHERE v <= n) o ORDER BY n;
+-- the custom scan needs no other privileges than the aggregates of the query
+CREATE ROLE regress_gpuagg_reader;
+GRANT SELECT ON several_values TO regress_gpuagg_reader;
+REVOKE EXECUTE ON FUNCTION gpu_approx_count_distinct("any"), gpu_approx_percentile(float8, float8) FROM PUBLIC;
+SET ROLE regress_gpuagg_reader;
+SET gpuagg.require = 'require';
+SELECT gpu_approx_count_distinct_state(v) IS NOT NULL AS visitors, gpu_approx_percentile_state(v) IS NOT NULL AS stay FROM several_values;
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION gpu_approx_count_distinct_state("any") FROM PUBLIC;
+SET ROLE regress_gpuagg_reader;
+SELECT gpu_approx_count_distinct_state(v) FROM several_values;
+RESET gpuagg.require;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION gpu_approx_count_distinct("any"), gpu_approx_percentile(float8, float8), gpu_approx_count_distinct_state("any") TO PUBLIC;
+DROP TABLE rows_of_days, days, months, several_values;
+DROP ROLE regress_gpuagg_reader;
