@@ -537,8 +537,10 @@ static double
 fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 {
 	int64 n = sketch->head.n;
+	double rank = Max(ceil(fraction * n), 1);
 
-	return value_of_rank(sketch, buckets, Min(Max((int64) ceil(fraction * n), 1), n) - 1);
+	/* n may be too large for a double */
+	return value_of_rank(sketch, buckets, (rank < (double) n ? (int64) rank : n) - 1);
 }
 
 void

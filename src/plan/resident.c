@@ -31,9 +31,11 @@
 
 /*
  * An expression over a column whose values are numbered is computed by the CPU once for each of
- * them.  With more values in the column, the CPU engine is the better one for such a query.
+ * them, and values of keys are fetched for groups that leave.  With more values in the column, the
+ * CPU engine is the better one for such a query.
  */
 #define MOST_COMPUTED_VALUES 65536
+#define MOST_KEY_VALUES 1048576
 
 /* Columns of a table that a query reads, offset by FirstLowInvalidHeapAttributeNumber. */
 typedef struct ColumnsRead
@@ -52,9 +54,9 @@ add_columns(ColumnsRead *columns, Node *expr, Index varno)
 		pull_varattnos(expr, varno, &columns->computed);
 }
 
-/* Returns whether a column has few different values, as far as statistics say. */
+/* Returns whether a column has at most `most` different values, as far as statistics say. */
 static bool
-has_few_values(Relation rel, AttrNumber attno)
+has_few_values(Relation rel, AttrNumber attno, double most)
 {
 	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(rel)),
 									  Int16GetDatum(attno), BoolGetDatum(false));
@@ -65,7 +67,7 @@ has_few_values(Relation rel, AttrNumber attno)
 	n = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
 	ReleaseSysCache(tuple);
 	/* a negative number is that of distinct values for each row, with the opposite sign */
-	return (n < 0 ? -n * rel->rd_rel->reltuples : n) <= MOST_COMPUTED_VALUES;
+	return (n < 0 ? -n * rel->rd_rel->reltuples : n) <= most;
 }
 
 /*
@@ -81,7 +83,7 @@ is_column_supported(Relation rel, AttrNumber attno, bool computed)
 	if (spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_DATUM)
 		return true;
 	return !att->attbyval && att->attlen != -2 && getBaseType(att->atttypid) != NUMERICOID &&
-		(!computed || has_few_values(rel, attno));
+		has_few_values(rel, attno, computed ? MOST_COMPUTED_VALUES : MOST_KEY_VALUES);
 }
 
 static bool
