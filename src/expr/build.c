@@ -36,6 +36,8 @@ expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, 
 	vec->state = palloc0(EXPR_ROWS);
 	vec->next = set->vecs;
 	set->vecs = vec;
+	vec->next_of_stage = set->stages[stage].vecs;
+	set->stages[stage].vecs = vec;
 	set->bytes += EXPR_ROWS * (column_width(type) + 1);
 	if (expr)
 		expr_share(set, vec);

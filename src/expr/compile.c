@@ -677,6 +677,7 @@ expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int s
 		root->vec = expr_column(set, var->varattno, type, scale, stage);
 	if (root->vec)
 		expr_use(root->vec->codes, stage);
+	set->kept_known = false;
 	return root;
 }
 
@@ -690,6 +691,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 
 	root->expr = expr;
 	root->stage = stage;
+	set->kept_known = false;
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
 	/* uses an own context, to free everything if the root cannot be compiled */

@@ -686,8 +686,8 @@ expr_reset(ExprSet *set)
 bool
 expr_stage_is_closed(const ExprSet *set, int stage)
 {
-	for (const Vec *vec = set->vecs; vec; vec = vec->next)
-		if (vec->stage == stage && vec->attno == 0 && vec->last_stage > stage)
+	for (const Vec *vec = set->stages[stage].vecs; vec; vec = vec->next_of_stage)
+		if (vec->attno == 0 && vec->last_stage > stage)
 			return false;
 	return true;
 }
@@ -699,8 +699,8 @@ expr_run(ExprSet *set, int stage, int n)
 
 	if (!st->constants_ready)
 	{
-		for (Vec *vec = set->vecs; vec; vec = vec->next)
-			if (vec->constant && !vec->lazy && vec->stage == stage)
+		for (Vec *vec = st->vecs; vec; vec = vec->next_of_stage)
+			if (vec->constant && !vec->lazy)
 				expr_constant_fill(set, vec);
 		st->constants_ready = true;
 	}
@@ -712,12 +712,31 @@ expr_run(ExprSet *set, int stage, int n)
 	}
 }
 
+/* Returns the list of vectors that stages after their own read, without constants. */
+static Vec *
+kept_vecs(ExprSet *set)
+{
+	if (!set->kept_known)
+	{
+		set->kept = NULL;
+		for (Vec *vec = set->vecs; vec; vec = vec->next)
+		{
+			if (vec->constant || vec->last_stage == vec->stage)
+				continue;
+			vec->next_kept = set->kept;
+			set->kept = vec;
+		}
+		set->kept_known = true;
+	}
+	return set->kept;
+}
+
 void
 expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
 {
-	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	for (Vec *vec = kept_vecs(set); vec; vec = vec->next_kept)
 	{
-		if (vec->constant || vec->stage > stage || vec->last_stage <= stage)
+		if (vec->stage > stage || vec->last_stage <= stage)
 			continue;
 #define COMPACT(type) \
 	for (int i = 0; i < n; i++) \
@@ -733,9 +752,9 @@ expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
 void
 expr_expand(ExprSet *set, int stage, const uint16 *sel, int n)
 {
-	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	for (Vec *vec = kept_vecs(set); vec; vec = vec->next_kept)
 	{
-		if (vec->constant || vec->stage > stage || vec->last_stage <= stage)
+		if (vec->stage > stage || vec->last_stage <= stage)
 			continue;
 #define EXPAND(type) \
 	for (int i = n - 1; i >= 0; i--) \

@@ -72,6 +72,8 @@ typedef struct Vec
 	int stage;                   /* stage that computes it */
 	int last_stage;              /* last stage that reads it */
 	struct Vec *next;            /* list ExprSet.vecs */
+	struct Vec *next_of_stage;   /* list ExprStage.vecs */
+	struct Vec *next_kept;       /* list ExprSet.kept */
 
 	/*
 	 * The number of each value in a dictionary that lives as long as the set (COLUMN_I32); NULL:
@@ -118,6 +120,7 @@ typedef struct ExprStage
 {
 	struct ExprOp *ops;
 	struct ExprOp **tail;
+	Vec *vecs; /* those that the stage computes */
 	bool constants_ready;
 } ExprStage;
 
@@ -146,6 +149,8 @@ typedef struct ExprSet
 	int nstages;
 	ExprStage *stages;
 	Vec *vecs;
+	Vec *kept; /* those that later stages read, too; valid if kept_known */
+	bool kept_known;
 	Vec *shared[EXPR_BUCKETS];
 	size_t bytes; /* bytes of all vectors */
 	ExprSubplans *subplans;

@@ -239,6 +239,7 @@ expr_share_undo(ExprSet *set, Vec *vecs)
 		if (vec->codes_of)
 			vec->codes_of->codes = NULL;
 		set->vecs = vec->next;
+		set->stages[vec->stage].vecs = vec->next_of_stage;
 	}
 }
 

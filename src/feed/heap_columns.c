@@ -151,11 +151,11 @@ chunk_runs(HeapDecoder *decoder, int first, int n)
 	return runs;
 }
 
-/* Returns whether a vector is a column of the table that a stage is the first to read. */
+/* Returns whether a vector is a column of the table. */
 static bool
-is_column(const HeapDecoder *decoder, const Vec *vec, int stage)
+is_column(const HeapDecoder *decoder, const Vec *vec)
 {
-	return vec->attno > 0 && vec->attno <= decoder->desc->natts && vec->stage == stage;
+	return vec->attno > 0 && vec->attno <= decoder->desc->natts;
 }
 
 void
@@ -163,14 +163,14 @@ heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int 
 {
 	int n = 0;
 
-	for (Vec *vec = set->vecs; vec; vec = vec->next)
-		n += is_column(decoder, vec, stage);
+	for (Vec *vec = set->stages[stage].vecs; vec; vec = vec->next_of_stage)
+		n += is_column(decoder, vec);
 	columns->vecs = palloc(sizeof(Vec *) * (n + 1));
 	columns->slot = palloc(sizeof(int) * (n + 1));
 	columns->attrs = palloc(sizeof(int16) * (n + 1));
-	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	for (Vec *vec = set->stages[stage].vecs; vec; vec = vec->next_of_stage)
 	{
-		if (!is_column(decoder, vec, stage))
+		if (!is_column(decoder, vec))
 			continue;
 		columns->vecs[columns->nvecs] = vec;
 		columns->attrs[columns->nvecs++] = vec->attno - 1;

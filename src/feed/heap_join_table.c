@@ -202,12 +202,12 @@ heap_joins_end_table(HeapFeed *feed, HeapTable *table)
 	{
 		int n = 0;
 
-		for (Vec *vec = table->set->vecs; vec; vec = vec->next)
-			n += vec->attno > own->natts && vec->stage == s;
+		for (Vec *vec = table->set->stages[s].vecs; vec; vec = vec->next_of_stage)
+			n += vec->attno > own->natts;
 		own->columns[s] = palloc0(sizeof(Vec *) * (n + 1));
 		n = 0;
-		for (Vec *vec = table->set->vecs; vec; vec = vec->next)
-			if (vec->attno > own->natts && vec->stage == s)
+		for (Vec *vec = table->set->stages[s].vecs; vec; vec = vec->next_of_stage)
+			if (vec->attno > own->natts)
 				own->columns[s][n++] = vec;
 	}
 }

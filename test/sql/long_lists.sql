@@ -83,6 +83,7 @@ BEGIN
 END $$;
 SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(i)) FROM lists WHERE i < 3 AND i4 <> ALL (ARRAY[' || pg_temp.of_many('-$', ', ', 200000) || '])', 10) AS ints;
 SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(i)) FROM lists WHERE i < 3 AND (i > 0 OR ' || pg_temp.of_many('(x = $ AND y = $)', ' OR ', 12000) || ')', 20) AS terms;
+SELECT pg_temp.within('SELECT gpu_count(*) FROM lists WHERE ' || pg_temp.of_many('(x <> $ OR i4 > $)', ' AND ', 4000), 20, 200000) AS conditions;
 -- texts are looked up by hash; comparisons one by one would be 2 * 10^10
 CREATE TABLE list_texts AS SELECT i, 'text ' || lpad(i::text, 8, '0') AS t FROM generate_series(1, 100000) i;
 SELECT pg_temp.within('SELECT gpu_count(*) FROM list_texts WHERE t <> ALL (''{' || (SELECT string_agg('none ' || lpad(i::text, 8, '0'), ',') FROM generate_series(1, 200000) i) || '}'')', 10, 200000) AS texts;
