@@ -30,7 +30,9 @@ SELECT sum(x) FROM cancel WHERE k = 1;
 SET gpuagg.replace_builtin = on;
 SELECT sum(x), avg(x) FROM cancel WHERE k = 1;
 RESET gpuagg.replace_builtin;
+SET gpuagg.engine = 'cpu';
 EXPLAIN (VERBOSE, COSTS OFF) SELECT sum(x), gpu_count(x) FROM cancel;
+RESET gpuagg.engine;
 
 -- x and y are integers xn and yn times 2^-60
 CREATE TABLE exact AS
