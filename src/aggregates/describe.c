@@ -34,6 +34,12 @@
 
 PG_FUNCTION_INFO_V1(gpuagg_describe);
 
+/*
+ * So many columns are described by one query.  The time that core plans grows with the square of
+ * the number of aggregates.
+ */
+#define QUERY_COLUMNS 64
+
 /* The last second that a timestamp has, as seconds since 1970. */
 #define LAST_SECOND 9224318015999.0
 
@@ -84,10 +90,12 @@ typedef enum Measure
 /* A column of the table. */
 typedef struct ColumnInfo
 {
+	FormData_pg_attribute attribute;
 	char *name;
 	char *type; /* with its modifier */
 	Measure measure;
-	int place; /* number of the record in the query's result; 0: the caller may not read it */
+	bool readable; /* by the caller */
+	int place;     /* number of the record in the query's result; 0: none */
 } ColumnInfo;
 
 /* Returns what can be computed with the type's values. */
@@ -235,17 +243,13 @@ check_relation(Relation rel)
 	}
 }
 
-/*
- * Returns the columns of the relation, and sets *n to their number. Appends the records of those
- * that the caller may read to the query.
- */
+/* Returns the columns of a relation, and sets *n to their number. */
 static ColumnInfo *
-read_columns(Relation rel, const char *home, StringInfo query, int *n)
+read_columns(Relation rel, int *n)
 {
 	TupleDesc desc = RelationGetDescr(rel);
 	ColumnInfo *columns = palloc((desc->natts + 1) * sizeof(ColumnInfo));
 	bool all = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT) == ACLCHECK_OK;
-	int places = 1; /* columns of the query's result; the first is the number of rows */
 
 	*n = 0;
 	for (int i = 0; i < desc->natts; i++)
@@ -256,17 +260,14 @@ read_columns(Relation rel, const char *home, StringInfo query, int *n)
 		CHECK_FOR_INTERRUPTS();
 		if (attribute->attisdropped)
 			continue;
+		column->attribute = *attribute;
 		column->name = pstrdup(NameStr(attribute->attname));
 		column->type = format_type_with_typemod(attribute->atttypid, attribute->atttypmod);
 		column->measure = measure_of(attribute->atttypid);
-		column->place = 0;
-		if (all ||
+		column->readable = all ||
 			pg_attribute_aclcheck(RelationGetRelid(rel), i + 1, GetUserId(), ACL_SELECT) ==
-				ACLCHECK_OK)
-		{
-			append_record(query, home, attribute);
-			column->place = ++places;
-		}
+				ACLCHECK_OK;
+		column->place = 0;
 		(*n)++;
 	}
 	return columns;
@@ -454,30 +455,29 @@ put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, isnull);
 }
 
-/* (regclass): a row about each column of the relation. */
-Datum
-gpuagg_describe(PG_FUNCTION_ARGS)
+/*
+ * Runs a query over n columns of the relation with this name, and adds their rows.  home: the
+ * extension's schema
+ */
+static void
+describe_columns(ReturnSetInfo *rsinfo, const char *home, const char *relation, ColumnInfo *columns,
+				 int n)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	const char *home =
-		quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
-	Relation rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	StringInfoData query;
-	ColumnInfo *columns;
+	int places = 1; /* columns of the query's result; the first is the number of rows */
 	int64 rows;
 	bool isnull;
-	int n;
 
-	check_relation(rel);
-	InitMaterializedSRF(fcinfo, 0);
 	initStringInfo(&query);
 	appendStringInfoString(&query, "SELECT pg_catalog.count(*)");
-	columns = read_columns(rel, home, &query, &n);
-	appendStringInfo(&query, " FROM %s AS d",
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-												RelationGetRelationName(rel)));
-	relation_close(rel, NoLock);
-	SPI_connect();
+	for (int i = 0; i < n; i++)
+	{
+		if (!columns[i].readable)
+			continue;
+		append_record(&query, home, &columns[i].attribute);
+		columns[i].place = ++places;
+	}
+	appendStringInfo(&query, " FROM %s AS d", relation);
 	if (SPI_execute(query.data, true, 0) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "query over the columns of a table failed");
 	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
@@ -486,6 +486,40 @@ gpuagg_describe(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		put_column(rsinfo, &columns[i], rows);
 	}
+	SPI_freetuptable(SPI_tuptable);
+	pfree(query.data);
+}
+
+/*
+ * (regclass): a row about each column of the relation.  The queries have the caller's snapshot, so
+ * all describe the same rows.
+ */
+Datum
+gpuagg_describe(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const char *home =
+		quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
+	Relation rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	const char *relation;
+	ColumnInfo *columns;
+	int n;
+	int done = 0;
+
+	check_relation(rel);
+	InitMaterializedSRF(fcinfo, 0);
+	columns = read_columns(rel, &n);
+	relation = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+										  RelationGetRelationName(rel));
+	relation_close(rel, NoLock);
+	SPI_connect();
+	do
+	{
+		int some = Min(n - done, QUERY_COLUMNS);
+
+		describe_columns(rsinfo, home, relation, columns + done, some);
+		done += some;
+	} while (done < n);
 	SPI_finish();
 	return (Datum) 0;
 }
