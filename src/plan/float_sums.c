@@ -96,15 +96,18 @@ replace_walker(Node *node, void *arg)
 static PlannedStmt *
 plan_exactly(COMPAT_PLANNER_PARAMS)
 {
-	PlannerInfo *root = makeNode(PlannerInfo);
+	planner_hook_type next = prev_planner_hook ? prev_planner_hook : standard_planner;
+	PlannerInfo *root;
 	PlannedStmt *plan;
 
+	if (gpuagg_float_sum != GPUAGG_FLOAT_SUM_EXACT)
+		return next(COMPAT_PLANNER_ARGS);
+	root = makeNode(PlannerInfo);
 	root->glob = makeNode(PlannerGlobal);
 	root->glob->boundParams = params;
 	root->planner_cxt = CurrentMemoryContext;
-	if (gpuagg_float_sum == GPUAGG_FLOAT_SUM_EXACT)
-		replace_walker((Node *) query, root);
-	plan = (prev_planner_hook ? prev_planner_hook : standard_planner)(COMPAT_PLANNER_ARGS);
+	replace_walker((Node *) query, root);
+	plan = next(COMPAT_PLANNER_ARGS);
 	plan->invalItems = list_concat(plan->invalItems, root->glob->invalItems);
 	plan->dependsOnRole |= root->glob->dependsOnRole;
 	return plan;
