@@ -64,7 +64,7 @@ typedef struct WireListedColumn
 	WireColumnKey column;
 	uint64_t rows;
 	uint64_t ranges;
-	uint64_t bytes; /* of device memory */
+	uint64_t bytes; /* device memory that the column takes */
 } WireListedColumn;
 
 #define WIRE_MAX_LISTED 256

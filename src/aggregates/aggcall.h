@@ -23,6 +23,13 @@ aggregate_context(FunctionCallInfo fcinfo)
 	return cxt;
 }
 
+/* Returns argument i, an aggregate's state; NULL if it is NULL. */
+static inline void *
+aggregate_state(FunctionCallInfo fcinfo, int i)
+{
+	return PG_ARGISNULL(i) ? NULL : PG_GETARG_POINTER(i);
+}
+
 /* Returns the state in argument 0 unchanged, for rows that do not count. */
 #define RETURN_STATE_UNCHANGED() \
 	do \

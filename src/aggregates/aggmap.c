@@ -169,14 +169,9 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	/* the query does not name the aggregate that computes gpu_..._state */
-	if (aggmap_role(call->called) == AGG_ROLE_STATE)
-		check_permissions(call->called);
-	else
-	{
-		check_permissions(aggref->aggfnoid);
-		if (call->called != aggref->aggfnoid)
-			check_execute(call->called, GetUserId(), OBJECT_AGGREGATE);
-	}
+	check_permissions(aggmap_role(call->called) == AGG_ROLE_STATE ? call->called :
+																	aggref->aggfnoid);
+	check_execute(call->called, GetUserId(), OBJECT_AGGREGATE);
 
 	types[0] = trans;
 	nargs = get_aggregate_argtypes(aggref, types + 1);

@@ -91,7 +91,6 @@ typedef enum Measure
 typedef struct ColumnInfo
 {
 	FormData_pg_attribute attribute;
-	char *name;
 	char *type; /* with its modifier */
 	Measure measure;
 	bool readable; /* by the caller */
@@ -261,7 +260,6 @@ read_columns(Relation rel, int *n)
 		if (attribute->attisdropped)
 			continue;
 		column->attribute = *attribute;
-		column->name = pstrdup(NameStr(attribute->attname));
 		column->type = format_type_with_typemod(attribute->atttypid, attribute->atttypmod);
 		column->measure = measure_of(attribute->atttypid);
 		column->readable = all ||
@@ -430,7 +428,7 @@ put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
 	bool nulls[MEMBERS];
 
 	memset(isnull, true, sizeof(isnull));
-	row[DESCRIBE_NAME] = CStringGetTextDatum(column->name);
+	row[DESCRIBE_NAME] = CStringGetTextDatum(NameStr(column->attribute.attname));
 	row[DESCRIBE_TYPE] = CStringGetTextDatum(column->type);
 	isnull[DESCRIBE_NAME] = isnull[DESCRIBE_TYPE] = false;
 	if (column->place > 0)

@@ -67,13 +67,6 @@ enum
 	COLUMNS
 };
 
-/* Returns argument i as a state; NULL if it is NULL. */
-static Equidepth *
-state_argument(FunctionCallInfo fcinfo, int i)
-{
-	return PG_ARGISNULL(i) ? NULL : (Equidepth *) PG_GETARG_POINTER(i);
-}
-
 /* Returns an empty state with room for so many values. */
 static Equidepth *
 create_state(MemoryContext cxt, int nbins, int64 room)
@@ -129,7 +122,7 @@ Datum
 gpuagg_equidepth_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Equidepth *state = state_argument(fcinfo, 0);
+	Equidepth *state = aggregate_state(fcinfo, 0);
 	int nbins;
 
 	if (PG_ARGISNULL(1))
@@ -152,8 +145,8 @@ Datum
 gpuagg_equidepth_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Equidepth *to = state_argument(fcinfo, 0);
-	Equidepth *from = state_argument(fcinfo, 1);
+	Equidepth *to = aggregate_state(fcinfo, 0);
+	Equidepth *from = aggregate_state(fcinfo, 1);
 
 	if (from == NULL)
 		RETURN_STATE_UNCHANGED();
@@ -290,7 +283,7 @@ double_array(const uint64 *codes, int n)
 Datum
 gpuagg_equidepth_final(PG_FUNCTION_ARGS)
 {
-	Equidepth *state = state_argument(fcinfo, 0);
+	Equidepth *state = aggregate_state(fcinfo, 0);
 	TupleDesc desc;
 	Bins bins;
 	Datum values[COLUMNS];

@@ -234,17 +234,6 @@ gpuagg_exact_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* Reads a number of inputs. Sums of several such numbers do not overflow. */
-static int64
-read_count(StringInfo buf)
-{
-	int64 count = pq_getmsgint64(buf);
-
-	if (count < 0 || count >= INT64CONST(1) << 56)
-		portable_invalid("count");
-	return count;
-}
-
 /* Reads the words of a wide sum. */
 static void
 read_words(StringInfo buf, uint64 *words, int n)
@@ -271,9 +260,9 @@ read_wide(StringInfo buf, ExactKind kind, ExactWide *wide)
 {
 	for (int i = 0; i < exact_sums(kind); i++)
 	{
-		wide->specials[i].nan = read_count(buf);
-		wide->specials[i].plus_infinity = read_count(buf);
-		wide->specials[i].minus_infinity = read_count(buf);
+		wide->specials[i].nan = portable_get_rows(buf, 0);
+		wide->specials[i].plus_infinity = portable_get_rows(buf, 0);
+		wide->specials[i].minus_infinity = portable_get_rows(buf, 0);
 		read_words(buf, wide->sum[i], EXACT_SUM_WORDS);
 	}
 	for (int i = 0; i < exact_products(kind); i++)
@@ -300,7 +289,7 @@ gpuagg_exact_deserialize(PG_FUNCTION_ARGS)
 		portable_invalid("kind");
 	wide = pq_getmsgbyte(&buf) != 0;
 	state = exact_create(kind);
-	state->n = read_count(&buf);
+	state->n = portable_get_rows(&buf, 0);
 	for (int i = 0; i < exact_sums(kind); i++)
 	{
 		uint64 low;

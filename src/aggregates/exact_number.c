@@ -150,9 +150,8 @@ subtract_words(uint64_t *a, const uint64_t *b, int n)
 	}
 }
 
-/* Adds b to a. The sum has n words, too. */
-static void
-add_words(uint64_t *a, const uint64_t *b, int n)
+void
+exact_add_integers(uint64_t *a, const uint64_t *b, int n)
 {
 	uint64_t carry = 0;
 
@@ -183,7 +182,7 @@ exact_subtract(ExactNumber *r, const ExactNumber *a, const ExactNumber *b)
 	if (a->negative != b->negative)
 	{
 		r->negative = a->n == 0 ? !b->negative : a->negative;
-		add_words(r->words, other, n);
+		exact_add_integers(r->words, other, n);
 	}
 	else if (compare_words(r->words, other, n) >= 0)
 		subtract_words(r->words, other, n);

@@ -42,6 +42,9 @@ extern void exact_from_count(ExactNumber *r, uint64_t count);
 /* Sets *r to 2^exponent times an integer of n words in two's complement, at most EXACT_WORDS. */
 extern void exact_from_words(ExactNumber *r, const uint64_t *words, int n, int exponent);
 
+/* Adds the integer b to a. Both have n words, and so has the sum. */
+extern void exact_add_integers(uint64_t *a, const uint64_t *b, int n);
+
 /* Set *r to a * b, and to a - b. *r may be neither *a nor *b. */
 extern void exact_multiply(ExactNumber *r, const ExactNumber *a, const ExactNumber *b);
 extern void exact_subtract(ExactNumber *r, const ExactNumber *a, const ExactNumber *b);

@@ -312,21 +312,6 @@ exact_add_integer(ExactState *state, int64 m, int position)
 
 /* ---- sums of states ------------------------------------------------------ */
 
-/* Adds one wide sum to another. */
-static void
-add_words(uint64 *to, const uint64 *from, int n)
-{
-	uint64 carry = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		gpuagg_u128 r = (gpuagg_u128) to[i] + from[i] + carry;
-
-		to[i] = (uint64) r;
-		carry = (uint64) (r >> 64);
-	}
-}
-
 /* Adds wide sums and counts to those of a state. */
 static void
 combine_wide(ExactState *state, const ExactWide *other)
@@ -338,10 +323,10 @@ combine_wide(ExactState *state, const ExactWide *other)
 		wide->specials[i].nan += other->specials[i].nan;
 		wide->specials[i].plus_infinity += other->specials[i].plus_infinity;
 		wide->specials[i].minus_infinity += other->specials[i].minus_infinity;
-		add_words(wide->sum[i], other->sum[i], EXACT_SUM_WORDS);
+		exact_add_integers(wide->sum[i], other->sum[i], EXACT_SUM_WORDS);
 	}
 	for (int i = 0; i < exact_products(state->kind); i++)
-		add_words(wide->product[i], other->product[i], EXACT_PRODUCT_WORDS);
+		exact_add_integers(wide->product[i], other->product[i], EXACT_PRODUCT_WORDS);
 }
 
 /* Returns the number of bits of the absolute value in a window, or one more. */
@@ -427,7 +412,7 @@ combine_windows(ExactState *state, const ExactState *other)
 		if (window_bits(a.product[i], EXACT_WINDOW_WORDS) >= MOST_PRODUCT_BITS ||
 			window_bits(b.product[i], EXACT_WINDOW_WORDS) >= MOST_PRODUCT_BITS)
 			return false;
-		add_words(a.product[i], b.product[i], EXACT_WINDOW_WORDS);
+		exact_add_integers(a.product[i], b.product[i], EXACT_WINDOW_WORDS);
 	}
 	memcpy(state, &a, exact_state_size(state->kind));
 	return true;

@@ -53,7 +53,8 @@ typedef struct ExactWide
 	uint64 product[3][EXACT_PRODUCT_WORDS];
 } ExactWide;
 
-#define EXACT_WINDOW_WORDS 5 /* of a sum of products */
+/* Words of a window with a sum of products. */
+#define EXACT_WINDOW_WORDS 5
 #define EXACT_NO_WINDOW INT16_MAX
 #define EXACT_NO_BOUND INT16_MAX
 

@@ -132,13 +132,6 @@ exp_histogram_check_scale(const char *function, int scale)
 				 errhint("Each power of two has 2 ^ scale buckets.")));
 }
 
-/* Returns argument i as a state; NULL if it is NULL. */
-static ExpHistogram *
-state_argument(FunctionCallInfo fcinfo, int i)
-{
-	return PG_ARGISNULL(i) ? NULL : (ExpHistogram *) PG_GETARG_POINTER(i);
-}
-
 /* Adds a value. */
 static void
 add_value(ExpHistogram *h, double x)
@@ -158,7 +151,7 @@ Datum
 gpuagg_exp_histogram_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	ExpHistogram *h = state_argument(fcinfo, 0);
+	ExpHistogram *h = aggregate_state(fcinfo, 0);
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -193,7 +186,7 @@ gpuagg_exp_histogram_combine(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
 	PG_RETURN_POINTER(
-		exp_histogram_combine(cxt, state_argument(fcinfo, 0), state_argument(fcinfo, 1)));
+		exp_histogram_combine(cxt, aggregate_state(fcinfo, 0), aggregate_state(fcinfo, 1)));
 }
 
 /* ---- states ------------------------------------------------------------------------ */
@@ -226,17 +219,6 @@ gpuagg_exp_histogram_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(exp_histogram_serialized((ExpHistogram *) PG_GETARG_POINTER(0)));
 }
 
-/* Reads a number of values and adds it to the number of all. Raises an error if it is not valid. */
-static int64
-get_values(StringInfo buf, ExpHistogram *h)
-{
-	int64 count = pq_getmsgint64(buf);
-
-	if (count < 0 || pg_add_s64_overflow(h->values, count, &h->values))
-		portable_invalid("count");
-	return count;
-}
-
 /*
  * Deserialization function of gpu_exp_histogram. States may come from anywhere, so
  * everything that is read is checked.
@@ -254,10 +236,10 @@ gpuagg_exp_histogram_deserialize(PG_FUNCTION_ARGS)
 	if (scale < EXP_LEAST_SCALE || scale > EXP_MOST_SCALE)
 		portable_invalid("scale");
 	h = exp_histogram_create(CurrentMemoryContext, scale);
-	h->zeros = get_values(&buf, h);
-	h->infinite[0] = get_values(&buf, h);
-	h->infinite[1] = get_values(&buf, h);
-	h->nans = get_values(&buf, h);
+	h->zeros = portable_add_rows(&buf, &h->values);
+	h->infinite[0] = portable_add_rows(&buf, &h->values);
+	h->infinite[1] = portable_add_rows(&buf, &h->values);
+	h->nans = portable_add_rows(&buf, &h->values);
 	for (int side = 0; side < 2; side++)
 	{
 		int64 first = (int32) pq_getmsgint(&buf, 4);

@@ -309,13 +309,6 @@ parameter_names(const Histogram *h)
 									  "thresholds of gpu_histogram";
 }
 
-/* Returns argument i as a state; NULL if it is NULL. */
-static Histogram *
-state_argument(FunctionCallInfo fcinfo, int i)
-{
-	return PG_ARGISNULL(i) ? NULL : (Histogram *) PG_GETARG_POINTER(i);
-}
-
 /*
  * Returns the state in argument 0, or a new one for the first row. Raises an error if the row's
  * parameters, which are valid, are not those of the state.
@@ -324,7 +317,7 @@ static Histogram *
 state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, const BinSpec *y, bool weighted)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Histogram *h = state_argument(fcinfo, 0);
+	Histogram *h = aggregate_state(fcinfo, 0);
 
 	if (h == NULL)
 		return histogram_create(cxt, bins, y, weighted);
@@ -453,7 +446,7 @@ log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
 Datum
 gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 {
-	Histogram *h = state_argument(fcinfo, 0);
+	Histogram *h = aggregate_state(fcinfo, 0);
 	BinSpec bins;
 
 	if (PG_ARGISNULL(1))
@@ -497,7 +490,7 @@ grid_state_for_row(FunctionCallInfo fcinfo, bool weighted, int *bin)
 	y.hi = PG_GETARG_FLOAT8(7);
 	y.n = PG_GETARG_INT32(8);
 	/* the parameters of a state are valid */
-	h = state_argument(fcinfo, 0);
+	h = aggregate_state(fcinfo, 0);
 	if (h == NULL || !same_parameters(&h->bins, &x) || !same_parameters(&h->y, &y))
 	{
 		histogram_check_grid("gpu_histogram2d", &x, &y);
@@ -546,8 +539,8 @@ Datum
 gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Histogram *a = state_argument(fcinfo, 0);
-	Histogram *b = state_argument(fcinfo, 1);
+	Histogram *a = aggregate_state(fcinfo, 0);
+	Histogram *b = aggregate_state(fcinfo, 1);
 
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();
@@ -763,7 +756,7 @@ histogram_grid_array(Datum array, const BinSpec *x, const BinSpec *y)
 Datum
 gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 {
-	Histogram *h = state_argument(fcinfo, 0);
+	Histogram *h = aggregate_state(fcinfo, 0);
 
 	if (h == NULL)
 		PG_RETURN_NULL();
@@ -777,7 +770,7 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 {
-	Histogram *h = state_argument(fcinfo, 0);
+	Histogram *h = aggregate_state(fcinfo, 0);
 
 	if (h == NULL)
 		PG_RETURN_NULL();
@@ -790,7 +783,7 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram2d_counts(PG_FUNCTION_ARGS)
 {
-	Histogram *h = state_argument(fcinfo, 0);
+	Histogram *h = aggregate_state(fcinfo, 0);
 
 	if (h == NULL)
 		PG_RETURN_NULL();
@@ -803,7 +796,7 @@ gpuagg_histogram2d_counts(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram2d_weights(PG_FUNCTION_ARGS)
 {
-	Histogram *h = state_argument(fcinfo, 0);
+	Histogram *h = aggregate_state(fcinfo, 0);
 
 	if (h == NULL)
 		PG_RETURN_NULL();

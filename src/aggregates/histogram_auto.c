@@ -64,13 +64,6 @@ create_state(MemoryContext cxt, int nbins)
 	return h;
 }
 
-/* Returns argument i as a state; NULL if it is NULL. */
-static AutoHistogram *
-state_argument(FunctionCallInfo fcinfo, int i)
-{
-	return PG_ARGISNULL(i) ? NULL : (AutoHistogram *) PG_GETARG_POINTER(i);
-}
-
 /* ---- bins ------------------------------------------------------------------------ */
 
 /* Returns floor(x / 2^exponent), which is at most 2^53 in size. */
@@ -168,7 +161,7 @@ gpuagg_histogram_auto_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
 	int nbins = nbins_argument(fcinfo);
-	AutoHistogram *h = PG_ARGISNULL(0) ? create_state(cxt, nbins) : state_argument(fcinfo, 0);
+	AutoHistogram *h = PG_ARGISNULL(0) ? create_state(cxt, nbins) : aggregate_state(fcinfo, 0);
 
 	if (h->nbins != nbins)
 		report_changed_nbins();
@@ -201,8 +194,8 @@ Datum
 gpuagg_histogram_auto_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	AutoHistogram *to = state_argument(fcinfo, 0);
-	AutoHistogram *from = state_argument(fcinfo, 1);
+	AutoHistogram *to = aggregate_state(fcinfo, 0);
+	AutoHistogram *from = aggregate_state(fcinfo, 1);
 
 	if (from == NULL)
 		RETURN_STATE_UNCHANGED();
@@ -237,17 +230,6 @@ gpuagg_histogram_auto_serialize(PG_FUNCTION_ARGS)
 {
 	aggregate_context(fcinfo);
 	PG_RETURN_BYTEA_P(histogram_auto_serialized((AutoHistogram *) PG_GETARG_POINTER(0)));
-}
-
-/* Reads a number of values and adds it to *sum. Raises an error if it is not valid. */
-static int64
-get_values(StringInfo buf, int64 *sum)
-{
-	int64 count = pq_getmsgint64(buf);
-
-	if (count < 0 || pg_add_s64_overflow(*sum, count, sum))
-		portable_invalid("count");
-	return count;
 }
 
 /* Reads the range, and the bins that belong to it. */
@@ -290,10 +272,10 @@ gpuagg_histogram_auto_deserialize(PG_FUNCTION_ARGS)
 	if (nbins < LEAST_BINS || nbins > HISTOGRAM_MAX_BINS)
 		portable_invalid("number of bins");
 	h = create_state(CurrentMemoryContext, nbins);
-	(void) get_values(&buf, &h->nulls);
-	h->infinite[0] = get_values(&buf, &h->values);
-	h->infinite[1] = get_values(&buf, &h->values);
-	h->nans = get_values(&buf, &h->values);
+	(void) portable_add_rows(&buf, &h->nulls);
+	h->infinite[0] = portable_add_rows(&buf, &h->values);
+	h->infinite[1] = portable_add_rows(&buf, &h->values);
+	h->nans = portable_add_rows(&buf, &h->values);
 	get_bins(&buf, h);
 	if (h->values == 0 && h->nulls == 0)
 		portable_invalid("count");

@@ -18,7 +18,8 @@ typedef struct AutoHistogram
 	int64 nulls;
 	int64 infinite[2]; /* [0]: -infinity, [1]: infinity */
 	int64 nans;
-	double min, max; /* of the finite values; infinity and -infinity if there is none */
+	/* the least and the greatest finite value; infinity and -infinity if there is none */
+	double min, max;
 	BinWindow bins;
 } AutoHistogram;
 

@@ -95,16 +95,14 @@ gpuagg_sketch_accum(PG_FUNCTION_ARGS)
 {
 	const double median = 0.5;
 	MemoryContext cxt = aggregate_context(fcinfo);
+	Sketch *sketch = aggregate_state(fcinfo, 0);
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
-	if (PG_ARGISNULL(0))
-	{
-		fcinfo->args[0].value = PointerGetDatum(sketch_create(cxt, &median, 1));
-		fcinfo->args[0].isnull = false;
-	}
-	sketch_add((Sketch *) PG_GETARG_POINTER(0), PG_GETARG_FLOAT8(1));
-	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	if (sketch == NULL)
+		sketch = sketch_create(cxt, &median, 1);
+	sketch_add(sketch, PG_GETARG_FLOAT8(1));
+	PG_RETURN_POINTER(sketch);
 }
 
 /* Final function of gpu_approx_percentile_state. */

@@ -47,13 +47,6 @@ typedef struct MedianState
 	char *values;
 } MedianState;
 
-/* Returns argument i as a state; NULL if it is NULL. */
-static MedianState *
-state_argument(FunctionCallInfo fcinfo, int i)
-{
-	return PG_ARGISNULL(i) ? NULL : (MedianState *) PG_GETARG_POINTER(i);
-}
-
 /* Returns a new, empty state with room for at least `capacity` values of `width` bytes. */
 static MedianState *
 create_state(MemoryContext cxt, int width, int64 capacity)
@@ -85,7 +78,7 @@ Datum
 gpuagg_median_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	MedianState *state = state_argument(fcinfo, 0);
+	MedianState *state = aggregate_state(fcinfo, 0);
 	float8 x;
 
 	if (PG_ARGISNULL(1))
@@ -102,7 +95,7 @@ Datum
 gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	MedianState *state = state_argument(fcinfo, 0);
+	MedianState *state = aggregate_state(fcinfo, 0);
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -147,7 +140,7 @@ allocate_numbers(const MedianState *state)
 Datum
 gpuagg_median_final(PG_FUNCTION_ARGS)
 {
-	MedianState *state = state_argument(fcinfo, 0);
+	MedianState *state = aggregate_state(fcinfo, 0);
 	uint64 *codes, *spare;
 	double median;
 
@@ -168,7 +161,7 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 Datum
 gpuagg_median_deviation_final(PG_FUNCTION_ARGS)
 {
-	MedianState *state = state_argument(fcinfo, 0);
+	MedianState *state = aggregate_state(fcinfo, 0);
 	const double *values;
 	double *distances;
 	uint64 *codes, *spare;
@@ -201,7 +194,7 @@ compare_intervals(const void *a, const void *b, void *arg)
 Datum
 gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 {
-	MedianState *state = state_argument(fcinfo, 0);
+	MedianState *state = aggregate_state(fcinfo, 0);
 	Interval *values;
 	Datum low, high, half;
 
@@ -224,8 +217,8 @@ Datum
 gpuagg_median_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	MedianState *a = state_argument(fcinfo, 0);
-	MedianState *b = state_argument(fcinfo, 1);
+	MedianState *a = aggregate_state(fcinfo, 0);
+	MedianState *b = aggregate_state(fcinfo, 1);
 
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();

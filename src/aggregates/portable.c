@@ -71,6 +71,26 @@ portable_get_count(StringInfo buf, int bytes, int most, const char *what)
 	return n;
 }
 
+int64
+portable_add_rows(StringInfo buf, int64 *sum)
+{
+	int64 rows = pq_getmsgint64(buf);
+
+	if (rows < 0 || pg_add_s64_overflow(*sum, rows, sum))
+		portable_invalid("count");
+	return rows;
+}
+
+int64
+portable_get_rows(StringInfo buf, int64 least)
+{
+	int64 rows = pq_getmsgint64(buf);
+
+	if (rows < least || rows >= INT64CONST(1) << 56)
+		portable_invalid("count");
+	return rows;
+}
+
 /*
  * Reads a length and that many bytes. Returns a copy of them with a zero byte added, and sets *n
  * to the length. what: name of the item, for errors.

@@ -54,6 +54,18 @@ portable_nulls_argument(FunctionCallInfo fcinfo)
 	return PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
 }
 
+/*
+ * Reads a number of rows or values, adds it to *sum and returns it. Raises an error if it is
+ * negative or the sum overflows.
+ */
+extern int64 portable_add_rows(StringInfo buf, int64 *sum);
+
+/*
+ * Reads a number of rows or values. Raises an error if it is less than `least`, or 2^56 or more:
+ * no table has so many, and sums of several such numbers do not overflow.
+ */
+extern int64 portable_get_rows(StringInfo buf, int64 least);
+
 /* Reads a value of this type. Raises an error if it is invalid. */
 extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains,
 								bool *isnull);

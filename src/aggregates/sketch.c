@@ -235,13 +235,6 @@ same_fractions(const double *a, const double *b, int n)
 	return true;
 }
 
-/* Returns argument i as a state; NULL if it is NULL. */
-static Sketch *
-state_argument(FunctionCallInfo fcinfo, int i)
-{
-	return PG_ARGISNULL(i) ? NULL : (Sketch *) PG_GETARG_POINTER(i);
-}
-
 /*
  * Transition function of gpu_approx_percentile with one fraction. Skips NULL values. Raises an
  * error if the fraction changes within a group.
@@ -250,7 +243,7 @@ Datum
 gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch *sketch = state_argument(fcinfo, 0);
+	Sketch *sketch = aggregate_state(fcinfo, 0);
 	double fraction;
 
 	if (PG_ARGISNULL(1))
@@ -293,7 +286,7 @@ Datum
 gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch *sketch = state_argument(fcinfo, 0);
+	Sketch *sketch = aggregate_state(fcinfo, 0);
 	bytea *array;
 
 	if (PG_ARGISNULL(1))
@@ -336,8 +329,8 @@ Datum
 gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch *a = state_argument(fcinfo, 0);
-	Sketch *b = state_argument(fcinfo, 1);
+	Sketch *a = aggregate_state(fcinfo, 0);
+	Sketch *b = aggregate_state(fcinfo, 1);
 
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();
@@ -413,20 +406,6 @@ gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/*
- * Reads a number of values, adds it to *n and returns it. Raises an error if it is negative or the
- * sum overflows.
- */
-static int64
-get_values(StringInfo buf, int64 *n)
-{
-	int64 count = pq_getmsgint64(buf);
-
-	if (count < 0 || pg_add_s64_overflow(*n, count, n))
-		portable_invalid("count");
-	return count;
-}
-
 /* Reads the fractions of a serialized sketch; returns an empty sketch with them. */
 static Sketch *
 get_fractions(StringInfo buf)
@@ -457,10 +436,10 @@ sketch_get(StringInfo buf)
 	head->level = (int) pq_getmsgint(buf, 4);
 	if (head->level < 0 || head->level > QUANTILES_MAX_LEVEL)
 		portable_invalid("level");
-	head->zeros = get_values(buf, &head->n);
-	head->infinite[0] = get_values(buf, &head->n);
-	head->infinite[1] = get_values(buf, &head->n);
-	head->nans = get_values(buf, &head->n);
+	head->zeros = portable_add_rows(buf, &head->n);
+	head->infinite[0] = portable_add_rows(buf, &head->n);
+	head->infinite[1] = portable_add_rows(buf, &head->n);
+	head->nans = portable_add_rows(buf, &head->n);
 	head->min = pq_getmsgfloat8(buf);
 	head->max = pq_getmsgfloat8(buf);
 	nbuckets = portable_get_count(buf, sizeof(int64) * 2, QUANTILES_BUCKETS, "number of buckets");
@@ -473,7 +452,7 @@ sketch_get(StringInfo buf)
 	for (int i = 0; i < nbuckets; i++)
 	{
 		uint64 number = pq_getmsgint64(buf);
-		int64 count = get_values(buf, &head->n);
+		int64 count = portable_add_rows(buf, &head->n);
 
 		if (count == 0 || (head->level > 0 && number >> (64 - head->level) != 0))
 			portable_invalid("bucket");
@@ -633,7 +612,7 @@ sketch_bins(const Sketch *sketch, int n, int64 *counts)
 Datum
 gpuagg_sketch_final(PG_FUNCTION_ARGS)
 {
-	Sketch *sketch = state_argument(fcinfo, 0);
+	Sketch *sketch = aggregate_state(fcinfo, 0);
 
 	/* gpuagg_finish() may pass a state of the other aggregate */
 	if (sketch && sketch->head.nfractions != 1)
@@ -674,7 +653,7 @@ sketch_percentile_array(const Sketch *sketch, const double *fractions, int n)
 Datum
 gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 {
-	Sketch *sketch = state_argument(fcinfo, 0);
+	Sketch *sketch = aggregate_state(fcinfo, 0);
 
 	if (sketch == NULL || sketch->head.nfractions < 0)
 		PG_RETURN_NULL();

@@ -333,20 +333,6 @@ gpuagg_value_counts_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/*
- * Reads a number of rows. Raises an error if it is less than `least`, or so large that sums
- * overflow.
- */
-static int64
-get_rows(StringInfo buf, int64 least)
-{
-	int64 rows = pq_getmsgint64(buf);
-
-	if (rows < least || rows >= INT64CONST(1) << 56)
-		portable_invalid("count");
-	return rows;
-}
-
 /* Reads all of a serialized state before the values. */
 static ValueCounts *
 get_head(StringInfo buf)
@@ -365,8 +351,8 @@ get_head(StringInfo buf)
 	if (form == FORM_TOP_K ? k < 1 || k > MAX_K : form == FORM_ENTROPY ? k != 0 : k < 0)
 		portable_invalid("number of values");
 	state = create_state(CurrentMemoryContext, form, type, collation, k);
-	state->nulls = get_rows(buf, 0);
-	state->floor = get_rows(buf, 0);
+	state->nulls = portable_get_rows(buf, 0);
+	state->floor = portable_get_rows(buf, 0);
 	if ((form == FORM_ENTROPY && state->nulls > 0) || (form != FORM_TOP_K && state->floor > 0))
 		portable_invalid("count");
 	return state;
@@ -382,8 +368,8 @@ get_entry(StringInfo buf, ValueCounts *state, PortableNulls nulls)
 	ValueTable *table = state->table;
 	bool isnull, found;
 	Datum value = portable_get_value(buf, table->type->type_id, nulls, &isnull);
-	int64 count = get_rows(buf, 1);
-	int64 error = table->errors ? get_rows(buf, 0) : 0;
+	int64 count = portable_get_rows(buf, 1);
+	int64 error = table->errors ? portable_get_rows(buf, 0) : 0;
 	int64 number;
 
 	if (isnull)

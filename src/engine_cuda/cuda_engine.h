@@ -71,7 +71,8 @@ typedef struct CudaEngine
 	void **returned_slots;   /* the caller's pointers to states in the arena; NULL: none */
 	uint32 ranks;            /* as in WireFetch: sketches come as counts of ranks */
 	uint64 next_group;
-	uint32 most_groups; /* of the next chunk, because keys have long values; 0: FETCH_GROUPS */
+	/* the next chunk has at most so many groups, as keys have long values; 0: FETCH_GROUPS */
+	uint32 most_groups;
 	WireGroups ahead;   /* groups that came with FINISHED and were not returned yet; n 0: none */
 	CudaSpool *spool;   /* groups of a session that was given back; or NULL */
 	CudaSorted *sorted; /* state for rows that arrive grouped; or NULL */
