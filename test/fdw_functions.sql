@@ -4,9 +4,10 @@
 CREATE FUNCTION shown(float8) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN $1 IN ('NaN', 'Infinity', '-Infinity', 0) THEN $1::text
 	ELSE trim_scale(round($1::numeric, 9 - greatest(floor(log(abs($1)))::int, -9)))::text END $$;
+-- Its moments may be zero but for errors of rounding, so they have 9 decimals and not 10 digits.
 CREATE FUNCTION shown(gpuagg_summary) RETURNS text LANGUAGE sql IMMUTABLE AS
-$$ SELECT ROW($1.count, $1.nulls, $1.distinct_values, $1.min, $1.max, shown($1.mean), shown($1.deviation), shown($1.skewness),
-	shown($1.kurtosis), $1.q1, $1.median, $1.q3, $1.histogram)::text $$;
+$$ SELECT ROW($1.count, $1.nulls, $1.distinct_values, $1.min, $1.max, round($1.mean::numeric, 9), round($1.deviation::numeric, 9),
+	round($1.skewness::numeric, 9), round($1.kurtosis::numeric, 9), $1.q1, $1.median, $1.q3, $1.histogram)::text $$;
 CREATE FUNCTION shown(anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT $1::text $$;
 
 -- Returns all rows of a query, sorted.

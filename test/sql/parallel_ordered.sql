@@ -21,14 +21,20 @@ ALTER TABLE many_rows SET (parallel_workers = 3);
 VACUUM ANALYZE few_rows;
 VACUUM ANALYZE many_rows;
 -- Participants wait now and then, so that each of them gets rows.
-CREATE FUNCTION po_wait() RETURNS bool STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.005); RETURN true; END $$;
+SET test.wait = 0.005;
+CREATE FUNCTION po_wait() RETURNS bool STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_sleep(current_setting('test.wait')::float8);
+	RETURN true;
+END $$;
 CREATE VIEW po AS SELECT * FROM few_rows WHERE id % 400 <> 3 OR po_wait();
 CREATE VIEW pl AS SELECT * FROM many_rows WHERE id % 2000 <> 3 OR po_wait();
 
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same_as_core.sql'
 \i :include
--- Whether the participants of a query have merged partitions, in one of some runs. They do not if one of them has read nearly all rows.
+-- Whether the participants of a query have merged partitions, in one of some runs. They do not if one of them has read nearly all rows,
+-- as on a busy machine; so participants wait twice as long in each further run.
 CREATE FUNCTION pg_temp.merges_parts(query text, runs int DEFAULT 10) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;
@@ -38,10 +44,12 @@ BEGIN
 		EXECUTE 'EXPLAIN (ANALYZE, FORMAT json, TIMING off) ' || query INTO plan;
 		scan := jsonb_path_query_first(plan, '$.** ? (@."Custom Plan Provider" == "GpuAgg")');
 		IF scan ? 'Merged Parts' THEN
-			RETURN true;
+			EXIT;
 		END IF;
+		PERFORM set_config('test.wait', (0.005 * 2 ^ try)::text, true);
 	END LOOP;
-	RETURN false;
+	PERFORM set_config('test.wait', '0.005', false);
+	RETURN coalesce(scan ? 'Merged Parts', false);
 END $$;
 
 CREATE TABLE ordered_queries (q text);
