@@ -12,28 +12,12 @@ CREATE TABLE pd_rows AS SELECT i AS id, i % 3 AS few, i * 7919::bigint % 12007 A
 INSERT INTO pd_rows VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (0, NULL, NULL, 1, 1, '1', '1.0', true), (0, NULL, NULL, 1, 1, '1', '1.00', false);
 ALTER TABLE pd_rows SET (parallel_workers = 3);
 VACUUM ANALYZE pd_rows;
--- Participants wait now and then, so that each of them gets rows.
-CREATE FUNCTION pd_wait() RETURNS bool STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.005); RETURN true; END $$;
-CREATE VIEW pd AS SELECT * FROM pd_rows WHERE id % 2000 <> 3 OR pd_wait();
-
 \getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/merges_parts.sql'
+\i :include
+CREATE VIEW pd AS SELECT * FROM pd_rows WHERE id % 2000 <> 3 OR wait_for_others();
 \set include :srcdir '/include/same_as_core.sql'
 \i :include
--- Whether the participants of a query have merged partitions, in one of ten runs. They do not if one of them has read nearly all rows.
-CREATE FUNCTION pg_temp.merges_parts(query text) RETURNS bool LANGUAGE plpgsql AS $$
-DECLARE
-	plan jsonb;
-	scan jsonb;
-BEGIN
-	FOR try IN 1 .. 10 LOOP
-		EXECUTE 'EXPLAIN (ANALYZE, FORMAT json, TIMING off) ' || query INTO plan;
-		scan := jsonb_path_query_first(plan, '$.** ? (@."Custom Plan Provider" == "GpuAgg")');
-		IF scan ? 'Merged Parts' THEN
-			RETURN true;
-		END IF;
-	END LOOP;
-	RETURN false;
-END $$;
 
 CREATE TABLE queries (q text);
 INSERT INTO queries VALUES
@@ -54,11 +38,11 @@ SELECT count(*) AS merge_parts FROM (SELECT FROM queries WHERE pg_temp.merges_pa
 SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT few, md5(array_agg(DISTINCT v)::text), count(DISTINCT w) FROM pd GROUP BY few',
 	'SELECT few, count(DISTINCT v % 100) FROM pd GROUP BY few']) q;
-SELECT pg_temp.merges_parts('SELECT few, count(DISTINCT v % 100) FROM pd GROUP BY few');
+SELECT pg_temp.merges_parts('SELECT few, count(DISTINCT v % 100) FROM pd GROUP BY few', 2);
 -- nor are those of many sets: participants would need too many segments of shared memory
 SELECT 'SELECT ' || string_agg(format('count(DISTINCT v + %s)', i), ', ') || ' FROM pd' AS many_sets FROM generate_series(1, 9) i \gset
 SET gpuagg.require = 'require';
-SELECT pg_temp.merges_parts(:'many_sets'), pg_temp.same_as_core(:'many_sets');
+SELECT pg_temp.merges_parts(:'many_sets', 2), pg_temp.same_as_core(:'many_sets');
 RESET gpuagg.require;
 -- with little memory values spill before and after they are merged
 SET work_mem = '64kB';
@@ -69,7 +53,7 @@ RESET work_mem;
 RESET hash_mem_multiplier;
 -- the leader alone, and workers alone
 SET max_parallel_workers = 0;
-SELECT pg_temp.merges_parts(q), pg_temp.same_as_core(q) FROM queries LIMIT 2;
+SELECT pg_temp.merges_parts(q, 2), pg_temp.same_as_core(q) FROM queries LIMIT 2;
 RESET max_parallel_workers;
 SET parallel_leader_participation = off;
 SELECT pg_temp.same_as_core(q) FROM queries WHERE q ~ 'w\)';
@@ -93,4 +77,4 @@ RESET gpuagg.require;
 DROP TABLE queries;
 DROP VIEW pd;
 DROP TABLE pd_rows;
-DROP FUNCTION pd_wait;
+DROP FUNCTION wait_for_others;

@@ -54,14 +54,19 @@ SELECT name, n FROM (SELECT * FROM results() EXCEPT SELECT * FROM shared_wanted)
 -- with memory enough, no temporary file is written
 SET work_mem = '64MB';
 -- waits, so that other participants start before one has read all rows
-CREATE FUNCTION pause(v int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$ BEGIN PERFORM pg_sleep(0.03); RETURN v > 0; END $$;
+CREATE FUNCTION pause(v int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+	PERFORM pg_sleep(current_setting('test.wait')::float8);
+	RETURN v > 0;
+END $$;
 CREATE FUNCTION merged(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 	parts bool := false;
 	files bool := false;
 BEGIN
-	FOR try IN 1 .. 3 LOOP
+	FOR try IN 0 .. 5 LOOP
+		PERFORM set_config('test.wait', (0.03 * 2 ^ try)::text, false);
 		FOR line IN EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) ' ||
 			replace(query, 'FROM valued', 'FROM valued WHERE CASE WHEN v % 10000 = 0 THEN pause(v) ELSE true END') LOOP
 			parts := parts OR line LIKE '%Merged Parts:%';
