@@ -130,19 +130,14 @@ exceeds_share(Shares *shares, Oid database)
 
 /* ---- choosing a victim -------------------------------------------------------------- */
 
-/* Returns whether something with use a is evicted before something with use b. */
-static bool
-is_evicted_before(const StoredUse *a, const StoredUse *b)
+bool
+cache_is_evicted_before(const StoredUse *a, const StoredUse *b)
 {
 	return a->before != b->before ? a->before < b->before : a->last < b->last;
 }
 
-/*
- * Returns whether something with use `use` may be evicted for something with use `than`: it must be
- * worth much less, see the head of this file.
- */
-static bool
-is_worth_less(const StoredUse *use, const StoredUse *than)
+bool
+cache_is_worth_less(const StoredUse *use, const StoredUse *than)
 {
 	uint64 clock = cache_shared->clock;
 
@@ -178,7 +173,7 @@ consider_victim(Search *search, Victim victim, const StoredTable *table, const S
 
 	if (OidIsValid(demand->owner) && table->owner != demand->owner)
 		return;
-	if (!is_worth_less(use, demand->use) &&
+	if (!cache_is_worth_less(use, demand->use) &&
 		!(more && search->needy && database != demand->database))
 		return;
 	for (int i = 0; i < search->ntried; i++)
@@ -186,7 +181,7 @@ consider_victim(Search *search, Victim victim, const StoredTable *table, const S
 			return;
 	if (search->best_use && more != search->best_more && search->best_more)
 		return;
-	if (search->best_use && more == search->best_more && !is_evicted_before(use, search->best_use))
+	if (search->best_use && more == search->best_more && !cache_is_evicted_before(use, search->best_use))
 		return;
 	search->best = victim;
 	search->best_use = use;

@@ -58,6 +58,8 @@ cache_forget_table(const CacheTableKey *key)
 		StoredTable *table;
 
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		if (first)
+			cache_kept_forget(key);
 		table = hash_search(cache_tables, key, HASH_FIND, NULL);
 		/* not a new entry that was made in between */
 		more = table && (first || table->serial == 0);

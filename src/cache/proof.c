@@ -500,24 +500,23 @@ all_visible(const uint8 *bits, uint32 at, uint32 n)
 }
 
 /*
- * Returns whether the map's page for `block` has this LSN, and the all-visible bits of n blocks
- * from `block` on are set.
+ * Returns the LSN of the map's page for `block` if the all-visible bits of n blocks from `block` on
+ * are set; else InvalidXLogRecPtr.  *map: the page that is pinned, or InvalidBuffer
  */
-static bool
-map_page_proves(Proof *proof, BlockNumber block, uint32 n, XLogRecPtr lsn)
+static XLogRecPtr
+read_all_visible(Relation rel, Buffer *map, BlockNumber block, uint32 n)
 {
-	bool proves;
+	XLogRecPtr lsn = InvalidXLogRecPtr;
 
 	/* pins the map's page, if it exists */
-	visibilitymap_get_status(proof->rel, block, &proof->map);
-	if (!BufferIsValid(proof->map) || XLogRecPtrIsInvalid(lsn))
-		return false;
-	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
-	proves = PageGetLSN(BufferGetPage(proof->map)) == lsn &&
-		all_visible((const uint8 *) PageGetContents(BufferGetPage(proof->map)), block % MAP_BLOCKS,
-					n);
-	LockBuffer(proof->map, BUFFER_LOCK_UNLOCK);
-	return proves;
+	visibilitymap_get_status(rel, block, map);
+	if (!BufferIsValid(*map))
+		return InvalidXLogRecPtr;
+	LockBuffer(*map, BUFFER_LOCK_SHARE);
+	if (all_visible((const uint8 *) PageGetContents(BufferGetPage(*map)), block % MAP_BLOCKS, n))
+		lsn = PageGetLSN(BufferGetPage(*map));
+	LockBuffer(*map, BUFFER_LOCK_UNLOCK);
+	return lsn;
 }
 
 bool
@@ -532,10 +531,48 @@ proof_span(Proof *proof, const CacheSpan *span)
 	{
 		uint32 n = Min(end - block, MAP_BLOCKS - block % MAP_BLOCKS);
 
-		if (!map_page_proves(proof, block, n, span->map_lsn[page]))
+		if (XLogRecPtrIsInvalid(span->map_lsn[page]) ||
+			read_all_visible(proof->rel, &proof->map, block, n) != span->map_lsn[page])
 			return false;
 		block += n;
 	}
 	proof->counts.by_map += span->nblocks;
 	return true;
+}
+
+/* ---- whole tables ---------------------------------------------------------------- */
+
+/*
+ * By claim 1 at the head of this file, a block whose bit is set at two times, with the same LSN of
+ * the map's page, has the same rows.  As all bits are set, every snapshot sees these rows, as in
+ * core's index-only scans.  A later row is in a block whose bit is not set, or beyond nblocks; if
+ * that happens after this function has read the map, the snapshot does not see the row.
+ */
+bool
+proof_table(Relation rel, Snapshot snapshot, ProofTable *table)
+{
+	Buffer map = InvalidBuffer;
+	BlockNumber n;
+	bool proved = true;
+
+	memset(table, 0, sizeof(*table));
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery ||
+		CheckForSerializableConflictOutNeeded(rel, snapshot) || proof_unsupported_reason(rel))
+		return false;
+	table->key = cache_table_key(rel);
+	table->nblocks = RelationGetNumberOfBlocks(rel);
+	if (table->nblocks > PROOF_TABLE_PAGES * MAP_BLOCKS)
+		return false;
+	for (BlockNumber block = 0; proved && block < table->nblocks; block += n)
+	{
+		XLogRecPtr lsn;
+
+		n = Min(table->nblocks - block, MAP_BLOCKS);
+		lsn = read_all_visible(rel, &map, block, n);
+		table->map_lsn[block / MAP_BLOCKS] = lsn;
+		proved = !XLogRecPtrIsInvalid(lsn);
+	}
+	if (BufferIsValid(map))
+		ReleaseBuffer(map);
+	return proved;
 }

@@ -84,4 +84,22 @@ extern bool proof_record_span(CacheSpan *span, CacheRange *range);
  */
 extern bool proof_span(Proof *proof, const CacheSpan *span);
 
+/* Most pages of the visibility map of a table that is proved as a whole. */
+#define PROOF_TABLE_PAGES 4
+
+/* A state of a table in which every snapshot sees all rows. */
+typedef struct ProofTable
+{
+	CacheTableKey key;
+	BlockNumber nblocks;
+	XLogRecPtr map_lsn[PROOF_TABLE_PAGES]; /* of the pages of the visibility map */
+} ProofTable;
+
+/*
+ * Sets *table to the table's state, if the visibility map shows that the snapshot, which has been
+ * taken before, sees all rows. If the state is equal later, byte by byte, for another snapshot, the
+ * table has the same rows.
+ */
+extern bool proof_table(Relation rel, Snapshot snapshot, ProofTable *table);
+
 #endif /* GPUAGG_CACHE_PROOF_H */

@@ -136,9 +136,8 @@ cache_table_id(const CacheTable *table)
 	return table->serial;
 }
 
-/* Records the use with number `clock`, unless that has been done. */
-static void
-count_use(StoredUse *use, uint64 clock, TimestampTz now)
+void
+cache_count_use(StoredUse *use, uint64 clock, TimestampTz now)
 {
 	if (use->last == clock)
 		return;
@@ -160,13 +159,13 @@ cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols)
 	{
 		uint64 clock = ++cache_shared->clock;
 
-		count_use(&stored->use, clock, now);
+		cache_count_use(&stored->use, clock, now);
 		for (int i = 0; i < ncols; i++)
 		{
 			StoredColumn *column = cache_column_find_or_add(stored, &cols[i]);
 
 			if (column)
-				count_use(&column->use, clock, now);
+				cache_count_use(&column->use, clock, now);
 		}
 	}
 	LWLockRelease(cache_shared->change_lock);

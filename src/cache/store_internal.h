@@ -138,6 +138,9 @@ typedef struct StoredChunk
 #define StoredChunkOf(data) ((StoredChunk *) ((char *) (data) -MAXALIGN(sizeof(StoredChunk))))
 #define StoredRangeOf(r) ((StoredRange *) ((char *) (r) -offsetof(StoredRange, range)))
 
+/* Names of results (kept.c). */
+#define CACHE_KEPT_NAMES 1024
+
 /* Most background workers that refresh ranges, one per database (refresh.c). */
 #define CACHE_WORKERS 3
 
@@ -172,6 +175,7 @@ typedef struct CacheShared
 	uint64 filled_columns;     /* number of columns that have chunks */
 	uint64 most_filled_columns;
 	StoredWorker workers[CACHE_WORKERS];
+	Size kept_bytes; /* memory of results (kept.c) */
 	pg_atomic_uint64 next_stamp; /* for the next descriptor */
 	pg_atomic_uint64 swept;      /* time of the last sweep */
 	StoredSpan *spans;           /* entries of span.c; entry i is protected by a range lock */
@@ -198,6 +202,8 @@ extern HTAB *cache_columns;       /* StoredColumn */
 
 /* Installs the hooks that request the shared memory and set it up at server start. */
 extern void cache_memory_init(void);
+/* Creates a shared hash table of fixed size, or attaches to it. */
+extern HTAB *cache_start_hash(const char *name, long limit, Size key, Size entry);
 /*
  * Attaches this process to the area; may raise an error. Must be called before this process first
  * allocates or frees.
@@ -251,6 +257,9 @@ cache_chunk_link(StoredRange *range, StoredChunk *chunk)
  * caller holds the bucket's lock or change_lock.
  */
 extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
+
+/* store.c: records the use with number `clock`, unless that has been done. */
+extern void cache_count_use(StoredUse *use, uint64 clock, TimestampTz now);
 
 /*
  * store_entries.c: tables and columns, and their ranges and chunks. All functions need
@@ -306,5 +315,19 @@ extern Size cache_evict(const StoredDemand *demand, Size need);
  * Returns the freed bytes.
  */
 extern Size cache_evict_entry(const StoredDemand *demand, bool of_tables);
+
+/* Returns whether something with use a is evicted before something with use b. */
+extern bool cache_is_evicted_before(const StoredUse *a, const StoredUse *b);
+/*
+ * Returns whether something with use `use` may be evicted for something with use `than`: it must be
+ * worth much less, see the head of evict.c.
+ */
+extern bool cache_is_worth_less(const StoredUse *use, const StoredUse *than);
+
+/* kept.c: the size of its hash table, and its start in each process. */
+extern Size cache_kept_size(void);
+extern void cache_kept_start(void);
+/* Frees the results that were computed from a table. Under change_lock. */
+extern void cache_kept_forget(const CacheTableKey *key);
 
 #endif /* GPUAGG_CACHE_STORE_INTERNAL_H */

@@ -160,12 +160,12 @@ request_memory(void)
 	RequestAddinShmemSpace(mul_size(span_count(), sizeof(StoredSpan)));
 	RequestAddinShmemSpace(hash_estimate_size(table_limit(), sizeof(StoredTable)));
 	RequestAddinShmemSpace(hash_estimate_size(column_limit(), sizeof(StoredColumn)));
+	RequestAddinShmemSpace(cache_kept_size());
 	RequestNamedLWLockTranche("gpuagg_cache", 1 + CACHE_RANGE_LOCKS);
 }
 
-/* Creates a shared hash table of fixed size, or attaches to it. */
-static HTAB *
-start_hash(const char *name, long limit, Size key, Size entry)
+HTAB *
+cache_start_hash(const char *name, long limit, Size key, Size entry)
 {
 	HASHCTL control = {0};
 
@@ -244,10 +244,11 @@ start_memory(void)
 		shared->spans = spans;
 		shared->nspans = span_count();
 	}
-	cache_tables = start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
-							  sizeof(StoredTable));
-	cache_columns = start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
-							   sizeof(StoredColumn));
+	cache_tables = cache_start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
+									sizeof(StoredTable));
+	cache_columns = cache_start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
+									 sizeof(StoredColumn));
+	cache_kept_start();
 	LWLockRelease(AddinShmemInitLock);
 }
 

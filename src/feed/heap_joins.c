@@ -494,15 +494,19 @@ build_lookup(HeapJoin *join)
 	CompatInstrumentation *instrument = join->hash->ps.instrument;
 	LookupResult result;
 
+	join->built = lookup_attach(&join->lookup, join->hash->ps.plan);
+	if (join->built)
+		return true;
 	rescan_inner(join);
 	if (instrument)
 		InstrStartNode(instrument);
 	join->executed = true;
-	join->built = false;
 	result = lookup_build(&join->lookup, get_hash_memory_limit());
 	join->built = result == LOOKUP_BUILT;
 	if (instrument)
 		InstrStopNode(instrument, join->lookup.ninner);
+	if (join->built)
+		lookup_keep(&join->lookup);
 	return join->built;
 }
 
@@ -609,9 +613,9 @@ explain_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 					 deparse_expression(keys, context, true, false));
 	if (es->analyze && join && join->built)
 		appendStringInfo(&buf,
-						 ", %s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
+						 ", %s%s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
 						 " of " UINT64_FORMAT,
-						 lookup_form_name(join->lookup.form), join->lookup.nrows,
+						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form), join->lookup.nrows,
 						 join->lookup.next ? " with equal keys" : "",
 						 (uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
 	return buf.data;

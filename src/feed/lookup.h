@@ -76,6 +76,9 @@ typedef struct LookupColumn
 	uint64 dictionary; /* see Column.dictionary */
 } LookupColumn;
 
+/* What names a lookup in the cache (lookup_kept.c). */
+typedef struct LookupIdentity LookupIdentity;
+
 typedef struct Lookup
 {
 	PlanState *inner; /* the inner side's plan */
@@ -88,7 +91,10 @@ typedef struct Lookup
 	int ncolumns;
 	LookupColumn *columns;
 
-	uint64 builds; /* how often lookup_build() has been called */
+	uint64 builds; /* how often the rows have changed */
+
+	LookupIdentity *identity; /* NULL before lookup_attach() */
+	bool kept;                /* the rows are in the cache, and must not be changed */
 
 	/* The rows, valid after lookup_build(). */
 	MemoryContext cxt; /* NULL before the first build */
@@ -127,6 +133,15 @@ typedef enum LookupResult
 extern LookupResult lookup_build(Lookup *lookup, size_t memory);
 /* Frees the rows. */
 extern void lookup_free(Lookup *lookup);
+
+/*
+ * Makes the rows those of a lookup that an earlier query has kept in the cache, if its plan is the
+ * same and the tables have not changed.  Returns false if there is none: then lookup_build() and
+ * lookup_keep() follow.  hash: the plan of the join's inner side
+ */
+extern bool lookup_attach(Lookup *lookup, const Plan *hash);
+/* Keeps a copy of a lookup for later queries, after lookup_build(), if it is used repeatedly. */
+extern void lookup_keep(const Lookup *lookup);
 
 /* The types of arrays of integer keys. */
 typedef enum LookupKeyType

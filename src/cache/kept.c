@@ -1,0 +1,264 @@
+/*
+ * kept.c
+ *
+ * Results of plans over unchanged tables; see kept.h.
+ *
+ * Names are in a hash table of fixed size under change_lock, with their uses and the result, if
+ * there is one. Results are evicted as columns are (LRU-2, see evict.c), but only for other results
+ * or for the names of others.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "cache/kept.h"
+#include "cache/store_internal.h"
+#include "settings.h"
+
+/* Results take at most this part of the memory, and one of them at most half of that. */
+#define KEPT_PART 8
+/* Most times that an allocation evicts columns and tries again. */
+#define ALLOCATION_ROUNDS 8
+
+/* Header of a result, which follows it in memory. */
+typedef struct KeptResult
+{
+	bool named; /* a name has it; not if it is unpublished, replaced or evicted */
+	uint32 pins;
+	Size bytes; /* including this header */
+	dsa_pointer self;
+	KeptName name;
+	KeptTables tables;
+} KeptResult;
+
+/* A name. */
+typedef struct StoredKept
+{
+	KeptName name; /* hash key */
+	StoredUse use;
+	KeptResult *result; /* NULL: there is none */
+} StoredKept;
+
+#define RESULT_DATA(result) ((void *) ((char *) (result) + MAXALIGN(sizeof(KeptResult))))
+#define RESULT_OF(data) ((KeptResult *) ((char *) (data) -MAXALIGN(sizeof(KeptResult))))
+
+static HTAB *names;
+
+Size
+cache_kept_size(void)
+{
+	return hash_estimate_size(CACHE_KEPT_NAMES, sizeof(StoredKept));
+}
+
+void
+cache_kept_start(void)
+{
+	names = cache_start_hash("gpuagg kept results", CACHE_KEPT_NAMES, sizeof(KeptName),
+							 sizeof(StoredKept));
+}
+
+/* ---- under change_lock ------------------------------------------------------------------ */
+
+/* Frees a result that no name has and nobody has pinned. */
+static void
+free_result(KeptResult *result)
+{
+	cache_shared->kept_bytes -= result->bytes;
+	cache_memory_free(result->self);
+}
+
+/* Takes the result away from a name; it is freed now or by the last kept_release(). */
+static void
+detach_result(StoredKept *entry)
+{
+	KeptResult *result = entry->result;
+
+	entry->result = NULL;
+	if (result == NULL)
+		return;
+	result->named = false;
+	if (result->pins == 0)
+		free_result(result);
+}
+
+/* Returns whether two results were computed from the same states of tables. */
+static bool
+tables_are_equal(const KeptTables *a, const KeptTables *b)
+{
+	return a->n == b->n && memcmp(a->of, b->of, sizeof(ProofTable) * a->n) == 0;
+}
+
+/*
+ * Returns the name that was used least; if results is set, that of an unpinned result which is worth
+ * less than `use`. NULL: there is none.
+ */
+static StoredKept *
+find_victim(bool results, const StoredUse *use)
+{
+	StoredKept *entry, *best = NULL;
+	HASH_SEQ_STATUS scan;
+
+	hash_seq_init(&scan, names);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+	{
+		if (results &&
+			(entry->result == NULL || entry->result->pins > 0 ||
+			 !cache_is_worth_less(&entry->use, use)))
+			continue;
+		if (best == NULL || cache_is_evicted_before(&entry->use, &best->use))
+			best = entry;
+	}
+	return best;
+}
+
+/* Returns the entry of a name, which is added if it is new. */
+static StoredKept *
+find_or_add(const KeptName *name)
+{
+	bool found;
+	StoredKept *entry;
+
+	if (hash_search(names, name, HASH_FIND, NULL) == NULL &&
+		hash_get_num_entries(names) >= CACHE_KEPT_NAMES)
+	{
+		StoredKept *victim = find_victim(false, NULL);
+
+		detach_result(victim);
+		hash_search(names, &victim->name, HASH_REMOVE, NULL);
+	}
+	entry = hash_search(names, name, HASH_ENTER_NULL, &found);
+	if (entry && !found)
+	{
+		memset(&entry->use, 0, sizeof(entry->use));
+		entry->result = NULL;
+	}
+	return entry;
+}
+
+/* Makes room for a result of this size among the results; returns false if there is none. */
+static bool
+make_room(const StoredUse *use, Size size)
+{
+	Size most = cache_shared->memory / KEPT_PART;
+
+	if (size > most / 2)
+		return false;
+	while (cache_shared->kept_bytes + size > most)
+	{
+		StoredKept *victim = find_victim(true, use);
+
+		if (victim == NULL)
+			return false;
+		detach_result(victim);
+	}
+	return true;
+}
+
+void
+cache_kept_forget(const CacheTableKey *key)
+{
+	StoredKept *entry;
+	HASH_SEQ_STATUS scan;
+
+	hash_seq_init(&scan, names);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		for (int i = 0; entry->result && i < entry->result->tables.n; i++)
+			if (memcmp(&entry->result->tables.of[i].key, key, sizeof(*key)) == 0)
+				detach_result(entry);
+}
+
+/* ---- for queries ------------------------------------------------------------------------ */
+
+const void *
+kept_find(const KeptName *name, const KeptTables *tables, bool count, bool *wanted)
+{
+	StoredKept *entry;
+	KeptResult *result = NULL;
+
+	cache_memory_attach();
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	entry = find_or_add(name);
+	if (entry)
+	{
+		if (count)
+			cache_count_use(&entry->use, ++cache_shared->clock, GetCurrentTimestamp());
+		if (entry->result && !tables_are_equal(&entry->result->tables, tables))
+			detach_result(entry);
+		result = entry->result;
+		if (result)
+			result->pins++;
+	}
+	*wanted = entry && (entry->use.uses > 1 || gpuagg_cache == GPUAGG_CACHE_EAGER);
+	LWLockRelease(cache_shared->change_lock);
+	return result ? RESULT_DATA(result) : NULL;
+}
+
+void *
+kept_allocate(const KeptName *name, const KeptTables *tables, Size size)
+{
+	Size bytes = MAXALIGN(sizeof(KeptResult)) + size;
+	KeptResult *result = NULL;
+	dsa_pointer self;
+
+	for (int round = 0; round < ALLOCATION_ROUNDS && result == NULL; round++)
+	{
+		StoredKept *entry;
+		Size freed = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		entry = find_or_add(name);
+		if (entry && entry->result == NULL && make_room(&entry->use, bytes))
+		{
+			StoredDemand demand = {.database = MyDatabaseId, .use = &entry->use};
+
+			result = cache_memory_get(bytes, &self);
+			if (result == NULL)
+				freed = cache_evict(&demand, cache_memory_used(bytes));
+			else
+				cache_shared->kept_bytes += bytes;
+		}
+		LWLockRelease(cache_shared->change_lock);
+		if (result == NULL && freed == 0)
+			return NULL;
+	}
+	if (result == NULL)
+		return NULL;
+	memset(result, 0, sizeof(KeptResult));
+	result->bytes = bytes;
+	result->self = self;
+	result->name = *name;
+	result->tables = *tables;
+	return RESULT_DATA(result);
+}
+
+void
+kept_publish(void *data)
+{
+	KeptResult *result = RESULT_OF(data);
+	StoredKept *entry;
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	entry = find_or_add(&result->name);
+	if (entry && entry->result == NULL)
+	{
+		entry->result = result;
+		result->named = true;
+	}
+	else
+		free_result(result);
+	LWLockRelease(cache_shared->change_lock);
+}
+
+void
+kept_release(const void *data)
+{
+	KeptResult *result = RESULT_OF(data);
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	result->pins--;
+	if (result->pins == 0 && !result->named)
+		free_result(result);
+	LWLockRelease(cache_shared->change_lock);
+}

@@ -1,0 +1,491 @@
+/*
+ * lookup_kept.c
+ *	  Lookups that are kept in the cache for later queries; see lookup.h and ../cache/kept.h.
+ *
+ * A lookup is kept if its key is an integer, and its plan returns the same rows whenever its tables
+ * are the same: scans and hash joins of tables, whose expressions have only immutable functions of
+ * PostgreSQL's own, and no parameters.  The name of the lookup is a hash of the plan and of what
+ * the join reads of it.
+ *
+ * Whoever runs a query with the same plan may read the same rows: the executor has checked the
+ * privileges, and conditions of row security are in the plan.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/tupdesc_details.h"
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/cryptohash.h"
+#include "common/sha2.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "cache/kept.h"
+#include "expr/expr.h"
+#include "feed/lookup_internal.h"
+
+/* How a lookup is found in the cache. */
+struct LookupIdentity
+{
+	KeptName name;
+	int ncolumns;
+	int nrelids;
+	Index relids[KEPT_TABLES]; /* the tables of its plan, as range table indexes */
+
+	KeptTables tables; /* their states before the plan ran */
+	bool wanted;       /* the lookup should be kept */
+};
+
+/* ---- plans whose rows depend on their tables only ------------------------------------ */
+
+/* Callback of check_functions_in_node: returns whether a function may change its results. */
+static bool
+may_change(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId || func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
+}
+
+/* Returns whether functions of PostgreSQL's own that are given such values call no others. */
+static bool
+is_plain_type(Oid type)
+{
+	return type < FirstNormalObjectId || get_typtype(type) == TYPTYPE_ENUM;
+}
+
+/* Walker: returns true at a node whose result depends on more than its columns and constants. */
+static bool
+depends_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			if (((Var *) node)->varattno <= 0 || !is_plain_type(((Var *) node)->vartype))
+				return true;
+			break;
+		case T_Const:
+			if (!is_plain_type(((Const *) node)->consttype))
+				return true;
+			break;
+		case T_FuncExpr:
+			if (((FuncExpr *) node)->funcretset)
+				return true;
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_MinMaxExpr:
+		case T_CoerceViaIO:
+		case T_RelabelType:
+		case T_ArrayExpr:
+			if (!is_plain_type(exprType(node)))
+				return true;
+			break;
+		case T_List:
+		case T_TargetEntry:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+			break;
+		default:
+			return true;
+	}
+	return check_functions_in_node(node, may_change, NULL) ||
+		expression_tree_walker(node, depends_walker, context);
+}
+
+/* Adds the table of a scan to the identity; returns false if there are too many. */
+static bool
+add_table(LookupIdentity *identity, Index relid)
+{
+	if (identity->nrelids == KEPT_TABLES)
+		return false;
+	identity->relids[identity->nrelids++] = relid;
+	return true;
+}
+
+/* Returns whether an expression, or a list of them, depends on columns and constants only. */
+static bool
+is_fixed(const void *expr)
+{
+	return !depends_walker((Node *) expr, NULL);
+}
+
+/* Returns whether the rows of a plan depend on its tables only, and adds these to the identity. */
+static bool
+collect_tables(LookupIdentity *identity, const Plan *plan)
+{
+	check_stack_depth();
+	if (plan == NULL)
+		return true;
+	if (plan->initPlan != NIL || !bms_is_empty(plan->extParam) || !bms_is_empty(plan->allParam) ||
+		plan->parallel_aware || !is_fixed(plan->targetlist) || !is_fixed(plan->qual))
+		return false;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+			if (!add_table(identity, ((const Scan *) plan)->scanrelid))
+				return false;
+			break;
+		case T_IndexScan:
+			if (((const IndexScan *) plan)->indexorderby != NIL ||
+				!is_fixed(((const IndexScan *) plan)->indexqualorig) ||
+				!add_table(identity, ((const Scan *) plan)->scanrelid))
+				return false;
+			break;
+		case T_Hash:
+			if (!is_fixed(((const Hash *) plan)->hashkeys))
+				return false;
+			break;
+		case T_HashJoin:
+			if (!is_fixed(((const HashJoin *) plan)->hashclauses) ||
+				!is_fixed(((const HashJoin *) plan)->join.joinqual))
+				return false;
+			break;
+		default:
+			return false;
+	}
+	return collect_tables(identity, plan->lefttree) && collect_tables(identity, plan->righttree);
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+/*
+ * Appends the text of a plan without estimates and places in the query's text, which say nothing
+ * about its rows.
+ */
+static void
+append_plan(StringInfo buf, const Plan *plan)
+{
+	static const char *const ignored[] = {":startup_cost ", ":total_cost ",	 ":plan_rows ",
+										  ":plan_width ",	":plan_node_id ", ":location "};
+	const char *text = nodeToString(plan);
+
+	while (*text)
+	{
+		const char *next = strchr(text + 1, ':');
+		size_t n = next ? next - text : strlen(text);
+		bool skip = false;
+
+		for (int i = 0; i < lengthof(ignored); i++)
+			skip |= strncmp(text, ignored[i], strlen(ignored[i])) == 0;
+		if (skip)
+		{
+			size_t label = strcspn(text, " ") + 1;
+			size_t value = label + strcspn(text + label, " )}");
+
+			text += Min(value, n);
+			n -= Min(value, n);
+		}
+		appendBinaryStringInfo(buf, text, n);
+		text += n;
+	}
+}
+
+/* Appends the bytes of a number. */
+static void
+append_number(StringInfo buf, uint64 number)
+{
+	appendBinaryStringInfo(buf, (char *) &number, sizeof(number));
+}
+
+/*
+ * Appends a table: its OID, and the values of columns that its older rows lack.  These values are in
+ * the catalog, so that the state of the table does not tell about them.
+ */
+static void
+append_table(StringInfo buf, Relation rel)
+{
+	TupleDesc desc = RelationGetDescr(rel);
+	const AttrMissing *missing = desc->constr ? desc->constr->missing : NULL;
+
+	append_number(buf, RelationGetRelid(rel));
+	for (int a = 0; missing && a < desc->natts; a++)
+		if (missing[a].am_present)
+		{
+			Datum value = missing[a].am_value;
+			int16 typlen = TupleDescAttr(desc, a)->attlen;
+
+			append_number(buf, a);
+			if (TupleDescAttr(desc, a)->attbyval)
+				append_number(buf, value);
+			else
+				appendBinaryStringInfo(buf, DatumGetPointer(value),
+									   datumGetSize(value, false, typlen));
+		}
+}
+
+/* Appends what the join reads of the plan, and its tables. */
+static void
+append_use(StringInfo buf, const LookupIdentity *identity, const Lookup *lookup)
+{
+	EState *estate = lookup->inner->state;
+
+	append_number(buf, MyDatabaseId);
+	append_number(buf, lookup->exists_only);
+	append_number(buf, lookup->nkeys);
+	for (int k = 0; k < lookup->nkeys; k++)
+	{
+		append_number(buf, lookup->keys[k].attno);
+		append_number(buf, lookup->keys[k].inner_width);
+	}
+	append_number(buf, lookup->ncolumns);
+	for (int c = 0; c < lookup->ncolumns; c++)
+		append_number(buf, lookup->columns[c].resno);
+	for (int i = 0; i < identity->nrelids; i++)
+		append_table(buf, ExecGetRangeTableRelation(estate, identity->relids[i]));
+}
+
+/* Sets the name of a lookup to the hash of its description. */
+static void
+set_name(LookupIdentity *identity, const Lookup *lookup, const Plan *hash)
+{
+	pg_cryptohash_ctx *sha = pg_cryptohash_create(PG_SHA256);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	append_plan(&buf, hash);
+	append_use(&buf, identity, lookup);
+	if (sha == NULL || pg_cryptohash_init(sha) < 0 ||
+		pg_cryptohash_update(sha, (uint8 *) buf.data, buf.len) < 0 ||
+		pg_cryptohash_final(sha, identity->name.bytes, sizeof(identity->name.bytes)) < 0)
+		elog(ERROR, "could not compute a hash of a plan");
+	pg_cryptohash_free(sha);
+	pfree(buf.data);
+}
+
+/* Returns the identity of a lookup; without tables, it is not kept.  hash: the join's inner side */
+static LookupIdentity *
+identify(const Lookup *lookup, const Plan *hash)
+{
+	LookupIdentity *identity = MemoryContextAllocZero(lookup->parent, sizeof(LookupIdentity));
+
+	StaticAssertStmt(sizeof(identity->name.bytes) == PG_SHA256_DIGEST_LENGTH, "a name is a hash");
+	identity->ncolumns = lookup->ncolumns;
+	if (lookup_has_integer_key(lookup) && collect_tables(identity, hash))
+		set_name(identity, lookup, hash);
+	else
+		identity->nrelids = 0;
+	return identity;
+}
+
+/* Reads the states of the tables; returns false if these do not prove anything. */
+static bool
+prove_tables(const Lookup *lookup)
+{
+	LookupIdentity *identity = lookup->identity;
+	EState *estate = lookup->inner->state;
+
+	memset(&identity->tables, 0, sizeof(identity->tables));
+	identity->wanted = false;
+	if (!cache_available() || identity->nrelids == 0)
+		return false;
+	for (int i = 0; i < identity->nrelids; i++)
+	{
+		Relation rel = ExecGetRangeTableRelation(estate, identity->relids[i]);
+
+		if (!proof_table(rel, estate->es_snapshot, &identity->tables.of[identity->tables.n++]))
+			return false;
+	}
+	return true;
+}
+
+/* ---- images ------------------------------------------------------------------------------ */
+
+/* What is kept: the rows of a lookup, with pointers into the same memory. */
+typedef struct Image
+{
+	Lookup lookup;
+	LookupColumn columns[FLEXIBLE_ARRAY_MEMBER];
+} Image;
+
+/* Copies arrays one after the other. */
+typedef struct Copier
+{
+	char *to; /* NULL: only adds up the sizes */
+	Size at;
+} Copier;
+
+/* Copies an array, which may be NULL. */
+static void *
+copy_array(Copier *copier, const void *from, Size bytes)
+{
+	char *to = copier->to + copier->at;
+
+	if (from == NULL)
+		return NULL;
+	copier->at += MAXALIGN(bytes);
+	if (copier->to == NULL)
+		return NULL;
+	memcpy(to, from, bytes);
+	return to;
+}
+
+/* Copies the distinct values of a column. */
+static Datum *
+copy_values(Copier *copier, const LookupColumn *column)
+{
+	Datum *copies = copy_array(copier, column->values, sizeof(Datum) * column->ncodes);
+
+	for (uint32 i = 0; i < column->ncodes; i++)
+	{
+		void *copy = copy_array(copier, DatumGetPointer(column->values[i]),
+								datumGetSize(column->values[i], false, column->typlen));
+
+		if (copies)
+			copies[i] = PointerGetDatum(copy);
+	}
+	return copies;
+}
+
+/* Copies a lookup; returns the bytes of the copy.  to: NULL: only computes the size */
+static Size
+copy_lookup(const Lookup *lookup, void *to)
+{
+	Image *image = to;
+	Copier copier = {to, MAXALIGN(offsetof(Image, columns) + sizeof(LookupColumn) * lookup->ncolumns)};
+	uint64 range = (uint64) lookup->greatest - (uint64) lookup->least;
+	Lookup copy = *lookup;
+
+	copy.bits = copy_array(&copier, lookup->bits, (range / 64 + 1) * sizeof(uint64));
+	copy.next = copy_array(&copier, lookup->next, sizeof(uint32) * lookup->nrows);
+	copy.array = copy_array(&copier, lookup->array, (range + 1) * sizeof(uint32));
+	copy.slots = copy_array(&copier, lookup->slots, (lookup->mask + 1) * sizeof(uint32));
+	copy.integers = copy_array(&copier, lookup->integers, sizeof(int64) * lookup->nrows);
+	if (image)
+		image->lookup = copy;
+	for (int c = 0; c < lookup->ncolumns; c++)
+	{
+		LookupColumn column = lookup->columns[c];
+
+		column.nulls = copy_array(&copier, column.nulls, sizeof(bool) * lookup->nrows);
+		column.codes = copy_array(&copier, column.codes, sizeof(uint32) * lookup->nrows);
+		column.values = column.byval ?
+			copy_array(&copier, column.values, sizeof(Datum) * lookup->nrows) :
+			copy_values(&copier, &lookup->columns[c]);
+		if (image)
+			image->columns[c] = column;
+	}
+	return copier.at;
+}
+
+/* Returns whether all values are in the lookup's memory, and none in a table. */
+static bool
+is_complete(const Lookup *lookup)
+{
+	for (int c = 0; c < lookup->ncolumns; c++)
+		for (uint32 i = 0; lookup->columns[c].typlen == -1 && i < lookup->columns[c].ncodes; i++)
+			if (VARATT_IS_EXTERNAL(DatumGetPointer(lookup->columns[c].values[i])))
+				return false;
+	return true;
+}
+
+/* Makes the rows of an image those of the lookup. */
+static void
+use_image(Lookup *lookup, const Image *image)
+{
+	const Lookup *from = &image->lookup;
+
+	lookup->builds++;
+	lookup->form = from->form;
+	lookup->nrows = lookup->capacity = from->nrows;
+	lookup->ninner = from->ninner;
+	lookup->bytes = from->bytes;
+	lookup->least = from->least;
+	lookup->greatest = from->greatest;
+	lookup->bits = from->bits;
+	lookup->next = from->next;
+	lookup->array = from->array;
+	lookup->mask = from->mask;
+	lookup->seed = from->seed;
+	lookup->slots = from->slots;
+	lookup->integers = from->integers;
+	for (int c = 0; c < lookup->ncolumns; c++)
+	{
+		LookupColumn *column = &lookup->columns[c];
+
+		column->nulls = image->columns[c].nulls;
+		column->values = image->columns[c].values;
+		column->codes = image->columns[c].codes;
+		column->ncodes = image->columns[c].ncodes;
+		column->longest = image->columns[c].longest;
+		column->dictionary = expr_new_dictionary();
+	}
+}
+
+/* Reset callback of the lookup's memory context. */
+static void
+release_image(void *image)
+{
+	kept_release(image);
+}
+
+/*
+ * Returns whether this process counts the query's use of the lookup: one participant of a parallel
+ * scan does.
+ */
+static bool
+counts_use(void)
+{
+	return !IsParallelWorker() || (ParallelWorkerNumber == 0 && !parallel_leader_participation);
+}
+
+bool
+lookup_attach(Lookup *lookup, const Plan *hash)
+{
+	MemoryContextCallback *callback;
+	const Image *image;
+
+	lookup->kept = false;
+	if (lookup->identity == NULL || lookup->identity->ncolumns != lookup->ncolumns)
+		lookup->identity = identify(lookup, hash);
+	if (!prove_tables(lookup))
+		return false;
+	lookup_free(lookup);
+	lookup->cxt = AllocSetContextCreate(lookup->parent, "gpuagg lookup", ALLOCSET_SMALL_SIZES);
+	callback = MemoryContextAllocZero(lookup->cxt, sizeof(*callback));
+	image = kept_find(&lookup->identity->name, &lookup->identity->tables, counts_use(),
+					  &lookup->identity->wanted);
+	if (image == NULL)
+	{
+		lookup_free(lookup);
+		return false;
+	}
+	callback->func = release_image;
+	callback->arg = (void *) image;
+	MemoryContextRegisterResetCallback(lookup->cxt, callback);
+	use_image(lookup, image);
+	lookup->kept = true;
+	return true;
+}
+
+void
+lookup_keep(const Lookup *lookup)
+{
+	LookupIdentity *identity = lookup->identity;
+	void *image;
+
+	if (identity == NULL || !identity->wanted || !is_complete(lookup))
+		return;
+	identity->wanted = false;
+	image = kept_allocate(&identity->name, &identity->tables, copy_lookup(lookup, NULL));
+	if (image)
+	{
+		copy_lookup(lookup, image);
+		kept_publish(image);
+	}
+}
