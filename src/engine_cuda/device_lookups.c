@@ -336,34 +336,102 @@ write_coded(const ExprLookup *lookup, const VectorTable *table, uint8 *to)
 		write_cell(lookup, table, to, i, i);
 }
 
-/*
- * Writes the cells of a join by key.  Where there is no inner row, an outer join has the value for
- * NULL, and the others leave the row out, so that any value will do: NULL, which is 0 in narrow
- * cells.
- */
-static void
-write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *table, uint8 *to)
+/* Returns the entry of an inner row. */
+static inline uint32
+row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 {
-	const ResidentJoin *join = &r->rows->joins[lookup->join];
-	const Lookup *inner = join->lookup;
-	const LookupColumn *column = inner_column(r, lookup);
-	uint32 null = lookup->n;
+	if (column->nulls && column->nulls[row])
+		return lookup->n;
+	return column->byval ? row : column->codes[row];
+}
 
-#define ENTRY(row) \
-	(column->nulls && column->nulls[row] ? null : column->byval ? (row) : column->codes[row])
-	if (table->form == VECTOR_CELLS_WIDE || lookup->states[null] != VECTOR_NULL)
+/*
+ * Defines a function that writes cells of a narrow form by key.  narrow: [entry] what its cells
+ * have
+ */
+#define DEFINE_WRITE_NARROW(cell_t) \
+	static void write_narrow_##cell_t(const Lookup *inner, const ExprLookup *lookup, \
+									  const LookupColumn *column, const uint32 *narrow, int64 n, \
+									  cell_t *to) \
+	{ \
+		cell_t absent = (cell_t) narrow[lookup->n]; \
+\
+		if (inner->form == LOOKUP_ARRAY) \
+		{ \
+			INTERRUPTIBLE_FOR (at, 0, n) \
+			{ \
+				uint32 row = inner->array[at]; \
+\
+				to[at] = row == LOOKUP_NONE ? absent : \
+											  (cell_t) narrow[row_entry(lookup, column, row)]; \
+			} \
+			to[n] = absent; \
+			return; \
+		} \
+		if (absent != 0) \
+			INTERRUPTIBLE_FOR (at, 0, n + 1) \
+				to[at] = absent; \
+		INTERRUPTIBLE_FOR (row, 0, inner->nrows) \
+			to[inner->integers[row] - inner->least] = \
+				(cell_t) narrow[row_entry(lookup, column, row)]; \
+	}
+
+DEFINE_WRITE_NARROW(uint8)
+DEFINE_WRITE_NARROW(uint16)
+DEFINE_WRITE_NARROW(uint32)
+
+/* Writes bits or wide cells by key. */
+static void
+write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *column,
+			const VectorTable *table, uint8 *to)
+{
+	if (table->form == VECTOR_CELLS_WIDE || lookup->states[lookup->n] != VECTOR_NULL)
 		INTERRUPTIBLE_FOR (at, 0, (int64) table->n + 1)
-			write_cell(lookup, table, to, at, null);
+			write_cell(lookup, table, to, at, lookup->n);
 	if (inner->form == LOOKUP_ARRAY)
 	{
 		INTERRUPTIBLE_FOR (at, 0, table->n)
 			if (inner->array[at] != LOOKUP_NONE)
-				write_cell(lookup, table, to, at, ENTRY(inner->array[at]));
+				write_cell(lookup, table, to, at, row_entry(lookup, column, inner->array[at]));
 	}
 	else if (table->n > 0)
 		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
-			write_cell(lookup, table, to, inner->integers[row] - inner->least, ENTRY(row));
-#undef ENTRY
+			write_cell(lookup, table, to, inner->integers[row] - inner->least,
+					   row_entry(lookup, column, row));
+}
+
+/*
+ * Writes the cells of a join by key.  Where there is no inner row, an outer join has the value for
+ * NULL, and the others leave the row out, so that any value will do: that for NULL, too.
+ */
+static void
+write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *table, uint8 *to)
+{
+	const Lookup *inner = r->rows->joins[lookup->join].lookup;
+	const LookupColumn *column = inner_column(r, lookup);
+	uint32 *narrow_cells;
+
+	if (table->n == 0 || table->form == VECTOR_CELLS_BITS || table->form == VECTOR_CELLS_WIDE)
+	{
+		write_cells(inner, lookup, column, table, to);
+		return;
+	}
+	narrow_cells =
+		MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint32) * ((Size) lookup->n + 1));
+	INTERRUPTIBLE_FOR (entry, 0, (int64) lookup->n + 1)
+		narrow_cells[entry] = narrow(lookup, table, entry);
+	switch (table->form)
+	{
+		case 1:
+			write_narrow_uint8(inner, lookup, column, narrow_cells, table->n, to);
+			break;
+		case 2:
+			write_narrow_uint16(inner, lookup, column, narrow_cells, table->n, (uint16 *) to);
+			break;
+		default:
+			write_narrow_uint32(inner, lookup, column, narrow_cells, table->n, (uint32 *) to);
+	}
+	pfree(narrow_cells);
 }
 
 /* Writes the bits of the keys for which inner rows exist. */
@@ -377,8 +445,16 @@ write_found(const Lookup *inner, const VectorTable *table, uint8 *to)
 			to[at] = inner->bits[at / 8] >> at % 8 * 8;
 	else if (inner->form == LOOKUP_ARRAY)
 	{
-		INTERRUPTIBLE_FOR (at, 0, table->n)
-			to[at / 8] |= (inner->array[at] != LOOKUP_NONE) << at % 8;
+		INTERRUPTIBLE_FOR (byte, 0, ((int64) table->n + 7) / 8)
+		{
+			const uint32 *rows = inner->array + byte * 8;
+			int n = Min(table->n - byte * 8, 8);
+			uint8 bits = 0;
+
+			for (int i = 0; i < n; i++)
+				bits |= (rows[i] != LOOKUP_NONE) << i;
+			to[byte] = bits;
+		}
 	}
 	else
 		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
