@@ -115,6 +115,7 @@ typedef struct HeapTable
 	int nquals;       /* number of conditions and of probes of lookups */
 	int nscan_quals;  /* number of conditions of the scan, which come first */
 	ExprRoot **quals; /* NULL for a probe, and for checks of groups */
+	bool *together;   /* [qual] evaluated together with the one before, in its stage */
 	HeapMemo **memos; /* [qual]; NULL: evaluated for each row */
 	bool *closed;     /* [qual] expr_stage_is_closed() */
 	bool *rechecks;   /* [qual] a condition of the index */

@@ -510,13 +510,13 @@ locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const
 }
 
 void
-heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
+heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, bool cached, const uint16 *sel, int n)
 {
 	for (int i = 0; i < n; i++)
-	{
 		rows->tuple[i] = rows->tuple[sel[i]];
-		rows->data[i] = rows->data[sel[i]];
-	}
+	if (!cached)
+		for (int i = 0; i < n; i++)
+			rows->data[i] = rows->data[sel[i]];
 	if (decoder->reached > 0)
 		for (int i = 0; i < n; i++)
 			decoder->position[i] = decoder->position[sel[i]];

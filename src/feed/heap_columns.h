@@ -96,7 +96,8 @@ extern void heap_fill_datums(Vec *vec, int n, const Datum *values, const bool *n
  * Reduces rows to those with the indexes sel[0 .. n - 1], ascending. Their columns were filled
  * last, and the decoder's positions are kept for them.
  */
-extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
+extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, bool cached, const uint16 *sel,
+						   int n);
 
 /*
  * Repeats rows: row i becomes row sel[i], which is <= i.  sel ascends, and may have an index

@@ -50,7 +50,70 @@ heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 }
 
 /*
- * Evaluates a qual, whose columns are filled, or probes a lookup, and drops the rows that fail.
+ * Selects among the rows with the indexes sel[0 .. n - 1] those that pass another qual, which has
+ * been evaluated.  Returns their number.
+ */
+static int
+select_further(HeapTable *table, int q, uint16 *sel, int n)
+{
+	Vec *vec = table->quals[q]->vec;
+	int m = 0;
+
+	for (int k = 0; k < n; k++)
+	{
+		int i = sel[k];
+		uint8 state = !vec ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
+		bool isnull = false;
+
+		sel[m] = i;
+		if (state == VEC_VALUE)
+			m += ((int8 *) vec->values)[i] != 0;
+		else if (state == VEC_FALLBACK)
+			m += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) &&
+				!isnull;
+	}
+	return m;
+}
+
+/* The same as heap_select_rows() for quals q and q + 1, if all rows have values. */
+static int
+select_both(const HeapRows *rows, const Vec *first, const Vec *second, uint16 *sel)
+{
+	const int8 *a = first->values;
+	const int8 *b = second->values;
+	int n = 0;
+
+	for (int i = 0; i < rows->n; i++)
+	{
+		sel[n] = i;
+		n += (a[i] != 0) & (b[i] != 0);
+	}
+	return n;
+}
+
+/*
+ * Sets sel to the indexes of the rows that pass a qual and those that are evaluated together with
+ * it, and returns their number.
+ */
+static int
+select_together(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
+{
+	const Vec *first = table->quals[q]->vec;
+	const Vec *second = table->together[q + 1] ? table->quals[q + 1]->vec : NULL;
+	int n;
+
+	if (first && second && first->all_values && second->all_values)
+		n = select_both(&feed->rows, first, second, sel), q += 2;
+	else
+		n = heap_select_rows(feed, table, q, sel), q += 1;
+	for (; table->together[q]; q++)
+		n = select_further(table, q, sel, n);
+	return n;
+}
+
+/*
+ * Evaluates a qual, whose columns are filled, and those together with it, or probes a lookup, and
+ * drops the rows that fail.
  */
 static void
 apply_qual(HeapFeed *feed, HeapTable *table, int q)
@@ -64,14 +127,14 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 	if (n < 0)
 	{
 		expr_run(table->set, q, rows->n);
-		n = table->quals[q] ? heap_select_rows(feed, table, q, sel) :
+		n = table->quals[q] ? select_together(feed, table, q, sel) :
 							  heap_joins_probe(feed, table, q, sel);
 		if (heap_joins_stage_settles(feed, table, q))
 			n = heap_joins_settle_stage(feed, table, q, sel, n);
 	}
 	if (n < rows->n)
 	{
-		heap_rows_keep(table->decoder, rows, sel, n);
+		heap_rows_keep(table->decoder, rows, feed->page.cached, sel, n);
 		if (table->joins)
 			heap_joins_keep(feed, sel, n);
 		if (n > 0)
@@ -100,13 +163,19 @@ heap_point_outputs(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-/* Returns whether all rows of the page pass a qual without evaluation. */
+/* Returns whether all rows of the page pass a qual, and those together with it, unevaluated. */
 static bool
 qual_is_implied(const HeapFeed *feed, const HeapTable *table, int q)
 {
-	if (feed->page.cached)
-		return table->cached->implied[q] && table->closed[q];
-	return table->indexed[q] && !feed->page.recheck;
+	bool implied;
+
+	if (!feed->page.cached)
+		return table->indexed[q] && !feed->page.recheck;
+	implied = table->closed[q];
+	do
+		implied = implied && table->cached->implied[q];
+	while (table->together[++q]);
+	return implied;
 }
 
 /*
@@ -130,6 +199,8 @@ run_stages(HeapFeed *feed, HeapTable *table, int room)
 		bool is_qual = s < table->nquals;
 		bool implied = is_qual && qual_is_implied(feed, table, s);
 
+		if (is_qual && table->together[s])
+			continue;
 		if (s == table->nscan_quals)
 			table->nscanned = rows->n;
 		if (s == table->nquals)

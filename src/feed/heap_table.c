@@ -8,9 +8,11 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/rel.h"
 
+#include "analysis/analysis.h"
 #include "feed/heap.h"
 
 /* ExprSet.load_row: stores the tuple in the slot where core's evaluator expects it. */
@@ -307,6 +309,54 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	}
 }
 
+/*
+ * Returns the column of a qual over one column of a by-value type, which may be evaluated for rows
+ * that do not pass other quals, as it cannot fail and nobody notices; else 0.
+ */
+static AttrNumber
+quiet_column(const HeapTable *table, Expr *qual)
+{
+	ScanState *node = table->scan->node;
+	Bitmapset *attnos = NULL;
+	int attno;
+
+	pull_varattnos((Node *) qual, ((Scan *) node->ps.plan)->scanrelid, &attnos);
+	if (!bms_get_singleton_member(attnos, &attno) || contain_subplans((Node *) qual) ||
+		heap_is_index_qual(node, qual) ||
+		!expr_evaluates_unnoticed((Node *) qual, node->ps.state->es_param_list_info))
+		return 0;
+	attno += FirstLowInvalidHeapAttributeNumber;
+	return attno > 0 && TupleDescAttr(RelationGetDescr(table->scan->rel), attno - 1)->attbyval ?
+		attno :
+		0;
+}
+
+/*
+ * Compiles the quals of the scan, each into a stage of its own.  But the bounds of a range (BETWEEN)
+ * share one: then the column is read once, and rows are dropped once.
+ */
+static void
+compile_quals(HeapTable *table, List *quals)
+{
+	AttrNumber before = 0;
+	int stage = 0;
+	ListCell *lc;
+
+	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
+	table->together = palloc0(sizeof(bool) * (table->nquals + 1));
+	foreach (lc, quals)
+	{
+		int q = foreach_current_index(lc);
+		AttrNumber attno = quiet_column(table, lfirst(lc));
+
+		table->together[q] = attno != 0 && attno == before;
+		if (!table->together[q])
+			stage = q;
+		table->quals[q] = expr_add_root(table->set, lfirst(lc), stage);
+		before = attno;
+	}
+}
+
 /* Compiles quals and outputs of the table's scan.  cached: NULL, or that of an earlier table */
 static void
 compile_table(HeapFeed *feed, HeapTable *table, HeapCached *cached)
@@ -315,8 +365,6 @@ compile_table(HeapFeed *feed, HeapTable *table, HeapCached *cached)
 	List *quals = expr_order_quals(heap_scan_quals(node), node->ps.state->es_param_list_info);
 	HeapJoins *joins = feed->joins;
 	TupleDesc desc;
-	int q = 0;
-	ListCell *lc;
 
 	table->nscan_quals = list_length(quals);
 	table->nquals = table->nscan_quals + (joins ? heap_joins_count_quals(joins) : 0);
@@ -328,12 +376,7 @@ compile_table(HeapFeed *feed, HeapTable *table, HeapCached *cached)
 		expr_set_create(joins ? feed->child : &node->ps, desc, table->nstages, feed->base.subplans);
 	table->set->load_row = load_row;
 	table->set->owner = feed;
-	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
-	foreach (lc, quals)
-	{
-		table->quals[q] = expr_add_root(table->set, lfirst(lc), q);
-		q++;
-	}
+	compile_quals(table, quals);
 	if (joins)
 		heap_joins_add_quals(feed, table, table_targets(table));
 	add_checks(feed, table);
