@@ -181,7 +181,8 @@ consider_victim(Search *search, Victim victim, const StoredTable *table, const S
 			return;
 	if (search->best_use && more != search->best_more && search->best_more)
 		return;
-	if (search->best_use && more == search->best_more && !cache_is_evicted_before(use, search->best_use))
+	if (search->best_use && more == search->best_more &&
+		!cache_is_evicted_before(use, search->best_use))
 		return;
 	search->best = victim;
 	search->best_use = use;

@@ -12,7 +12,6 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "cache/kept.h"
 #include "cache/store_internal.h"
 #include "settings.h"
 
@@ -32,31 +31,8 @@ typedef struct KeptResult
 	KeptTables tables;
 } KeptResult;
 
-/* A name. */
-typedef struct StoredKept
-{
-	KeptName name; /* hash key */
-	StoredUse use;
-	KeptResult *result; /* NULL: there is none */
-} StoredKept;
-
 #define RESULT_DATA(result) ((void *) ((char *) (result) + MAXALIGN(sizeof(KeptResult))))
 #define RESULT_OF(data) ((KeptResult *) ((char *) (data) -MAXALIGN(sizeof(KeptResult))))
-
-static HTAB *names;
-
-Size
-cache_kept_size(void)
-{
-	return hash_estimate_size(CACHE_KEPT_NAMES, sizeof(StoredKept));
-}
-
-void
-cache_kept_start(void)
-{
-	names = cache_start_hash("gpuagg kept results", CACHE_KEPT_NAMES, sizeof(KeptName),
-							 sizeof(StoredKept));
-}
 
 /* ---- under change_lock ------------------------------------------------------------------ */
 
@@ -90,8 +66,8 @@ tables_are_equal(const KeptTables *a, const KeptTables *b)
 }
 
 /*
- * Returns the name that was used least; if results is set, that of an unpinned result which is worth
- * less than `use`. NULL: there is none.
+ * Returns the name that was used least; if results is set, that of an unpinned result which is
+ * worth less than `use`. NULL: there is none.
  */
 static StoredKept *
 find_victim(bool results, const StoredUse *use)
@@ -99,7 +75,7 @@ find_victim(bool results, const StoredUse *use)
 	StoredKept *entry, *best = NULL;
 	HASH_SEQ_STATUS scan;
 
-	hash_seq_init(&scan, names);
+	hash_seq_init(&scan, cache_kept);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		if (results &&
@@ -119,15 +95,15 @@ find_or_add(const KeptName *name)
 	bool found;
 	StoredKept *entry;
 
-	if (hash_search(names, name, HASH_FIND, NULL) == NULL &&
-		hash_get_num_entries(names) >= CACHE_KEPT_NAMES)
+	if (hash_search(cache_kept, name, HASH_FIND, NULL) == NULL &&
+		hash_get_num_entries(cache_kept) >= CACHE_KEPT_NAMES)
 	{
 		StoredKept *victim = find_victim(false, NULL);
 
 		detach_result(victim);
-		hash_search(names, &victim->name, HASH_REMOVE, NULL);
+		hash_search(cache_kept, &victim->name, HASH_REMOVE, NULL);
 	}
-	entry = hash_search(names, name, HASH_ENTER_NULL, &found);
+	entry = hash_search(cache_kept, name, HASH_ENTER_NULL, &found);
 	if (entry && !found)
 	{
 		memset(&entry->use, 0, sizeof(entry->use));
@@ -161,7 +137,7 @@ cache_kept_forget(const CacheTableKey *key)
 	StoredKept *entry;
 	HASH_SEQ_STATUS scan;
 
-	hash_seq_init(&scan, names);
+	hash_seq_init(&scan, cache_kept);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 		for (int i = 0; entry->result && i < entry->result->tables.n; i++)
 			if (memcmp(&entry->result->tables.of[i].key, key, sizeof(*key)) == 0)

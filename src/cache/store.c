@@ -137,17 +137,6 @@ cache_table_id(const CacheTable *table)
 }
 
 void
-cache_count_use(StoredUse *use, uint64 clock, TimestampTz now)
-{
-	if (use->last == clock)
-		return;
-	use->uses++;
-	use->before = use->last;
-	use->last = clock;
-	use->when = now;
-}
-
-void
 cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols)
 {
 	TimestampTz now = GetCurrentTimestamp();

@@ -29,6 +29,7 @@
 #include "utils/dsa.h"
 #include "utils/hsearch.h"
 
+#include "cache/kept.h"
 #include "cache/span.h"
 #include "cache/store.h"
 
@@ -42,6 +43,18 @@ typedef struct StoredUse
 	uint64 before; /* the use before that; 0: none */
 	TimestampTz when;
 } StoredUse;
+
+/* Records the use with number `clock`, unless that has been done. */
+static inline void
+cache_count_use(StoredUse *use, uint64 clock, TimestampTz now)
+{
+	if (use->last == clock)
+		return;
+	use->uses++;
+	use->before = use->last;
+	use->last = clock;
+	use->when = now;
+}
 
 /* Totals of a column's chunks, or of a table's descriptors. */
 typedef struct StoredSum
@@ -138,8 +151,16 @@ typedef struct StoredChunk
 #define StoredChunkOf(data) ((StoredChunk *) ((char *) (data) -MAXALIGN(sizeof(StoredChunk))))
 #define StoredRangeOf(r) ((StoredRange *) ((char *) (r) -offsetof(StoredRange, range)))
 
-/* Names of results (kept.c). */
+/* Most names of results. */
 #define CACHE_KEPT_NAMES 1024
+
+/* The name of a result (kept.c). */
+typedef struct StoredKept
+{
+	KeptName name; /* hash key */
+	StoredUse use;
+	struct KeptResult *result; /* NULL: there is none */
+} StoredKept;
 
 /* Most background workers that refresh ranges, one per database (refresh.c). */
 #define CACHE_WORKERS 3
@@ -175,7 +196,7 @@ typedef struct CacheShared
 	uint64 filled_columns;     /* number of columns that have chunks */
 	uint64 most_filled_columns;
 	StoredWorker workers[CACHE_WORKERS];
-	Size kept_bytes; /* memory of results (kept.c) */
+	Size kept_bytes;             /* memory of results (kept.c) */
 	pg_atomic_uint64 next_stamp; /* for the next descriptor */
 	pg_atomic_uint64 swept;      /* time of the last sweep */
 	StoredSpan *spans;           /* entries of span.c; entry i is protected by a range lock */
@@ -199,11 +220,10 @@ struct CacheTable
 extern CacheShared *cache_shared; /* NULL: the store does not exist */
 extern HTAB *cache_tables;        /* StoredTable */
 extern HTAB *cache_columns;       /* StoredColumn */
+extern HTAB *cache_kept;          /* StoredKept */
 
 /* Installs the hooks that request the shared memory and set it up at server start. */
 extern void cache_memory_init(void);
-/* Creates a shared hash table of fixed size, or attaches to it. */
-extern HTAB *cache_start_hash(const char *name, long limit, Size key, Size entry);
 /*
  * Attaches this process to the area; may raise an error. Must be called before this process first
  * allocates or frees.
@@ -257,9 +277,6 @@ cache_chunk_link(StoredRange *range, StoredChunk *chunk)
  * caller holds the bucket's lock or change_lock.
  */
 extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
-
-/* store.c: records the use with number `clock`, unless that has been done. */
-extern void cache_count_use(StoredUse *use, uint64 clock, TimestampTz now);
 
 /*
  * store_entries.c: tables and columns, and their ranges and chunks. All functions need
@@ -324,10 +341,7 @@ extern bool cache_is_evicted_before(const StoredUse *a, const StoredUse *b);
  */
 extern bool cache_is_worth_less(const StoredUse *use, const StoredUse *than);
 
-/* kept.c: the size of its hash table, and its start in each process. */
-extern Size cache_kept_size(void);
-extern void cache_kept_start(void);
-/* Frees the results that were computed from a table. Under change_lock. */
+/* kept.c: frees the results that were computed from a table. Under change_lock. */
 extern void cache_kept_forget(const CacheTableKey *key);
 
 #endif /* GPUAGG_CACHE_STORE_INTERNAL_H */

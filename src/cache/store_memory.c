@@ -66,6 +66,7 @@
 CacheShared *cache_shared;
 HTAB *cache_tables;
 HTAB *cache_columns;
+HTAB *cache_kept;
 
 static dsa_area *area; /* this process's handle; NULL: not attached */
 static shmem_request_hook_type previous_request;
@@ -160,12 +161,13 @@ request_memory(void)
 	RequestAddinShmemSpace(mul_size(span_count(), sizeof(StoredSpan)));
 	RequestAddinShmemSpace(hash_estimate_size(table_limit(), sizeof(StoredTable)));
 	RequestAddinShmemSpace(hash_estimate_size(column_limit(), sizeof(StoredColumn)));
-	RequestAddinShmemSpace(cache_kept_size());
+	RequestAddinShmemSpace(hash_estimate_size(CACHE_KEPT_NAMES, sizeof(StoredKept)));
 	RequestNamedLWLockTranche("gpuagg_cache", 1 + CACHE_RANGE_LOCKS);
 }
 
-HTAB *
-cache_start_hash(const char *name, long limit, Size key, Size entry)
+/* Creates a shared hash table of fixed size, or attaches to it. */
+static HTAB *
+start_hash(const char *name, long limit, Size key, Size entry)
 {
 	HASHCTL control = {0};
 
@@ -244,11 +246,12 @@ start_memory(void)
 		shared->spans = spans;
 		shared->nspans = span_count();
 	}
-	cache_tables = cache_start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
-									sizeof(StoredTable));
-	cache_columns = cache_start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
-									 sizeof(StoredColumn));
-	cache_kept_start();
+	cache_tables = start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
+							  sizeof(StoredTable));
+	cache_columns = start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
+							   sizeof(StoredColumn));
+	cache_kept =
+		start_hash("gpuagg kept results", CACHE_KEPT_NAMES, sizeof(KeptName), sizeof(StoredKept));
 	LWLockRelease(AddinShmemInitLock);
 }
 

@@ -362,8 +362,8 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 			{ \
 				uint32 row = inner->array[at]; \
 \
-				to[at] = row == LOOKUP_NONE ? absent : \
-											  (cell_t) narrow[row_entry(lookup, column, row)]; \
+				to[at] = \
+					row == LOOKUP_NONE ? absent : (cell_t) narrow[row_entry(lookup, column, row)]; \
 			} \
 			to[n] = absent; \
 			return; \

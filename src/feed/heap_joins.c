@@ -615,8 +615,8 @@ explain_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 		appendStringInfo(&buf,
 						 ", %s%s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
 						 " of " UINT64_FORMAT,
-						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form), join->lookup.nrows,
-						 join->lookup.next ? " with equal keys" : "",
+						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form),
+						 join->lookup.nrows, join->lookup.next ? " with equal keys" : "",
 						 (uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
 	return buf.data;
 }

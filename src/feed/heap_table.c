@@ -332,8 +332,8 @@ quiet_column(const HeapTable *table, Expr *qual)
 }
 
 /*
- * Compiles the quals of the scan, each into a stage of its own.  But the bounds of a range (BETWEEN)
- * share one: then the column is read once, and rows are dropped once.
+ * Compiles the quals of the scan, each into a stage of its own.  But the bounds of a range
+ * (BETWEEN) share one: then the column is read once, and rows are dropped once.
  */
 static void
 compile_quals(HeapTable *table, List *quals)

@@ -171,8 +171,8 @@ collect_tables(LookupIdentity *identity, const Plan *plan)
 static void
 append_plan(StringInfo buf, const Plan *plan)
 {
-	static const char *const ignored[] = {":startup_cost ", ":total_cost ",	 ":plan_rows ",
-										  ":plan_width ",	":plan_node_id ", ":location "};
+	static const char *const ignored[] = {":startup_cost ", ":total_cost ",   ":plan_rows ",
+										  ":plan_width ",   ":plan_node_id ", ":location "};
 	const char *text = nodeToString(plan);
 
 	while (*text)
@@ -204,8 +204,8 @@ append_number(StringInfo buf, uint64 number)
 }
 
 /*
- * Appends a table: its OID, and the values of columns that its older rows lack.  These values are in
- * the catalog, so that the state of the table does not tell about them.
+ * Appends a table: its OID, and the values of columns that its older rows lack.  These values are
+ * in the catalog, so that the state of the table does not tell about them.
  */
 static void
 append_table(StringInfo buf, Relation rel)
@@ -357,7 +357,8 @@ static Size
 copy_lookup(const Lookup *lookup, void *to)
 {
 	Image *image = to;
-	Copier copier = {to, MAXALIGN(offsetof(Image, columns) + sizeof(LookupColumn) * lookup->ncolumns)};
+	Copier copier = {to,
+					 MAXALIGN(offsetof(Image, columns) + sizeof(LookupColumn) * lookup->ncolumns)};
 	uint64 range = (uint64) lookup->greatest - (uint64) lookup->least;
 	Lookup copy = *lookup;
 
