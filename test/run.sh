@@ -357,6 +357,13 @@ tap_cause() {
 	tail -n 30 "$results/tap-$2.log" "$log"
 }
 
+# tap_template FOLDER: makes the data of a cluster with the extension in database postgres. The superuser is the system's user, as
+# PostgreSQL's modules for tests expect.
+tap_template() {
+	pg_initdb "$1" && cd "$1" && as_pg pg_ctl -D "$1" -o "-k '$1' -h '' -F -c shared_preload_libraries=gpuagg" -l "$1.log" -w start &&
+		as_pg psql -h "$1" -d postgres -Xqc 'CREATE EXTENSION gpuagg' && as_pg pg_ctl -D "$1" -w stop
+}
+
 part_tap() {
 	local work perl t tests status server temporary
 
@@ -374,6 +381,7 @@ part_tap() {
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
+	(tap_template "$work/template") >"$results/tap-template.log" 2>&1 || { fail "tap (no cluster)"; cat "$results/tap-template.log"; }
 	# Each test starts its own clusters. One more than the number of processors run concurrently. The last ones take longest, so
 	# they are started first.
 	for t in $(tac <<<"$tests"); do
@@ -386,7 +394,7 @@ part_tap() {
 			# releases before 16 read the folders' names from TESTDIR
 			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
 				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" TEMPORARY="$temporary" perl "$t.pl" >"$results/tap-$t.log" 2>&1
+				PG_TEST_TIMEOUT_DEFAULT=300 TEMPLATE="$work/template" STUB_SERVER="$server" TOP="$work" TEMPORARY="$temporary" perl "$t.pl" >"$results/tap-$t.log" 2>&1
 			echo $? >"$results/tap-$t.status"
 		) &
 	done
