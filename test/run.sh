@@ -153,7 +153,7 @@ tests_of() {
 }
 
 part_strict() {
-	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict
+	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict-objects
 	"$top/test/format.pl" >"$results/format.log" 2>&1
 	tap_lines format <"$results/format.log" || fail format
 	grep '^#' "$results/format.log"
@@ -527,7 +527,7 @@ prepare() {
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
 	done
-	[[ -n $library ]] && make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
+	[[ -n $library ]] && make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict-objects && strict=1
 	[[ ${#plain[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "${plain[@]}"
 	[[ ${#sanitized[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" SANITIZE=1 "${sanitized[@]}"
 }

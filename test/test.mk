@@ -10,7 +10,7 @@
 #	make format			lays out the C and CUDA sources with clang-format 14
 #	make layers-objects	builds the objects that test/layers.pl reads
 #	make unit-tests		builds the unit tests, build/unit/*, which need no PostgreSQL; SANITIZE=1 builds them with sanitizers
-.PHONY: test demo bench difftest strict format check-format unit-tests
+.PHONY: test demo bench difftest strict strict-objects format check-format unit-tests
 
 test:
 	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) $(TOP)test/run.sh $(PARTS)
@@ -38,7 +38,9 @@ difftest:
 # PostgreSQL's -g.
 STRICT_OBJS = $(SRCS:$(TOP)src/%.c=build/strict/%.o)
 
-strict: $(STRICT_OBJS) check-format
+strict: strict-objects check-format
+
+strict-objects: $(STRICT_OBJS)
 
 check-format:
 	@$(TOP)test/format.pl

@@ -75,7 +75,8 @@ FROM (
 			'max(timestamp ''2020-01-01'' + i * interval ''1 s'')', 'sum(distinct v)', 'count(*) FILTER (WHERE v > 90)']) agg,
 		unnest(ARRAY['', 'HAVING count(v) > 4 AND 3 < sum(v)', 'HAVING count(*) <> 6 AND sum(v) % 2 = 0 AND sum(n) >= 30.5'],
 			ARRAY['LIMIT 7', 'DESC LIMIT 20 OFFSET 13', 'FETCH FIRST 3 ROWS WITH TIES']) o(condition, rest),
-		unnest(ARRAY['ASC', 'DESC']) way, unnest(ARRAY['FIRST', 'LAST']) nulls) q
+		unnest(ARRAY['ASC', 'DESC']) way, unnest(ARRAY['FIRST', 'LAST']) nulls
+	WHERE (way = 'ASC') = (nulls = 'FIRST') OR rest LIKE 'DESC%') q
 WHERE agrees(query) <> 'agrees';
 SELECT query, agrees(query)
 FROM (

@@ -113,18 +113,19 @@ check_query('no lane', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k
 $node->clear_fault;
 
 # A fault at a batch: the CPU engine takes the remaining rows.
+my $by_text = "SELECT t, $values{integers} FROM s GROUP BY t ORDER BY t";
+my $right = $node->safe_psql('postgres', core_query($by_text));
 foreach my $fault (qw(memory launch abort segv fetch keys))
 {
 	foreach my $from (1, 2, 4)
 	{
 		my ($out, $err);
-		my $query = "SELECT t, $values{integers} FROM s GROUP BY t ORDER BY t";
 
 		ok($node->wait_until_ready, "the server is ready before fault $fault at batch $from");
 		$node->set_fault("$fault $from");
-		$node->psql('postgres', "SET client_min_messages = debug1; SET gpuagg.batch_rows = 1000; $query", stdout => \$out, stderr => \$err);
+		$node->psql('postgres', "SET client_min_messages = debug1; SET gpuagg.batch_rows = 1000; $by_text", stdout => \$out, stderr => \$err);
 		$node->clear_fault;
-		is($out, $node->safe_psql('postgres', core_query($query)), '... the answer is right');
+		is($out, $right, '... the answer is right');
 		like($err, qr/rows are reduced on the CPU from here on/, '... a message says that the CPU takes the remaining rows');
 	}
 }

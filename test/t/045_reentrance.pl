@@ -57,7 +57,7 @@ CREATE FUNCTION fetching(x int) RETURNS bigint LANGUAGE plpgsql AS
 IF NOT EXISTS (SELECT FROM pg_cursors WHERE name = 'kept') THEN OPEN c FOR SELECT gpu_sum(v) FROM t GROUP BY id ORDER BY id; END IF;
 FETCH c INTO n; RETURN coalesce(n, 0); END \$\$;
 -- three levels of queries
-CREATE FUNCTION deep(x int, level int DEFAULT 3) RETURNS bigint LANGUAGE plpgsql STABLE AS
+CREATE FUNCTION deep(x int, level int DEFAULT 2) RETURNS bigint LANGUAGE plpgsql STABLE AS
 \$\$ BEGIN IF level = 0 THEN RETURN x; END IF; RETURN (SELECT gpu_max(deep(k, level - 1)) FROM s WHERE txt LIKE '%' || x % 3) + x; END \$\$;
 CREATE FUNCTION explaining(x int) RETURNS bigint LANGUAGE plpgsql AS
 \$\$ DECLARE l text; n bigint := 0; BEGIN FOR l IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT gpu_count(*) FROM s WHERE txt LIKE ''%1%''' LOOP n := 1; END LOOP; RETURN n + x; END \$\$;
@@ -116,9 +116,9 @@ foreach my $f (@few)
 	check_both_engines("SELECT txt, gpu_sum($f), gpu_count(*) FILTER (WHERE $f > 20) FROM s GROUP BY txt ORDER BY txt");
 	check_both_engines("SELECT txt, gpu_count(*) FROM s WHERE txt LIKE '%1%' AND $f > 20 AND k > 2 GROUP BY txt ORDER BY txt");
 	next if $f !~ /^(same|setting|deep)/;
-	check_both_engines("SELECT k, gpu_count(*) FROM t GROUP BY k HAVING $f > 20 ORDER BY k");
+	check_both_engines("SELECT k, gpu_count(*) FROM s GROUP BY k HAVING $f > 20 ORDER BY k");
 	check_both_engines("SELECT txt, array_agg(k ORDER BY $f, k), gpu_count(DISTINCT $f) FROM s GROUP BY txt ORDER BY txt");
-	check_both_engines("SELECT gpu_count(*) FROM s JOIN generate_series(1, 5) g ON $f = g + s.k");
+	check_both_engines("SELECT gpu_count(*) FROM s JOIN generate_series(1, 2) g ON ($f + g + s.k) % 2 = 0");
 	check_both_engines("SELECT k, l.n FROM generate_series(1, 3) k, LATERAL (SELECT gpu_count(*) n FROM s WHERE s.k < $f) l ORDER BY k");
 	check_both_engines("SELECT k, gpu_sum(n), (SELECT gpu_max(v) FROM t WHERE t.k = x.k) FROM (SELECT k, txt, gpu_max($f) n FROM s GROUP BY k, txt) x GROUP BY GROUPING SETS ((k), ()) ORDER BY k");
 }

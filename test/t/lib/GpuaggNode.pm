@@ -10,6 +10,7 @@ use Exporter 'import';
 use File::Temp ();
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Utils;
+use Session qw(statements);
 use Test::More;
 use Time::HiRes qw(time usleep);
 
@@ -75,20 +76,46 @@ sub init
 	return $self->SUPER::init(@options);
 }
 
-# While the server does not accept connections yet, psql may exit before it reads the query; IPC::Run then dies.
+# Runs a script without psql if possible.
+sub psql
+{
+	my ($self, $database, $script, %options) = @_;
+	my @statements = grep({ !/^(?:stdout|stderr|on_error_(?:stop|die))$/ } keys %options) ? () : statements($script);
+	my $session = @statements && (wantarray || $options{stdout}) ? Session->new($self->host, $self->port, $database) : undef;
+	my ($out, $err, $status) = ('', '', 'ok');
+
+	return $self->SUPER::psql($database, $script, %options) if !$session;
+	foreach my $statement (@statements)
+	{
+		my ($rows, $messages);
+
+		($rows, $messages, $status) = $session->run($statement->[0], "psql:<stdin>:$statement->[1]: ");
+		$out .= $rows;
+		$err .= $messages;
+		last if $status eq 'lost' || ($status eq 'error' && ($options{on_error_stop} // 1));
+	}
+	$session->close;
+	chomp($out, $err);
+	${ $options{stdout} } = $out if $options{stdout};
+	${ $options{stderr} } = $err if $options{stderr};
+	die "error running SQL: '$err'\nwith sql '$script'" if $status ne 'ok' && $options{on_error_die};
+
+	my $code = $status eq 'lost' ? 2 : $status eq 'error' && ($options{on_error_stop} // 1) ? 3 : 0;
+	return wantarray ? ($code, $out, $err) : $code;
+}
+
+# Runs a query until its result is $expected ('t'). The server may not accept connections yet.
 sub poll_query_until
 {
-	my ($self, @arguments) = @_;
+	my ($self, $database, $query, $expected) = @_;
+	my ($out, $err);
+	my $reached = wait_until(sub {
+		eval { $self->psql($database, $query, stdout => \$out, stderr => \$err) };
+		return !$@ && $err eq '' && $out eq ($expected // 't');
+	});
 
-	for (1 .. 100)
-	{
-		my $result = eval { $self->SUPER::poll_query_until(@arguments) };
-
-		return $result if !$@;
-		die $@ if $@ !~ /Broken pipe/;
-		usleep(100_000);
-	}
-	return 0;
+	diag("timed out waiting for: $query\nresult: $out\nstderr: $err") if !$reached;
+	return $reached;
 }
 
 # ---- queries and answers ----
@@ -140,14 +167,16 @@ sub is_right_answer
 	return is($wrong // $right, $right, $name);
 }
 
-# Returns a checksum of the query's answer, and the peak memory (VmHWM) of its session's process in kB.
+# Returns checksums of the queries' answers, in a string, and the peak memory (VmHWM) of their session's process in kB.
 sub answer_and_peak
 {
-	my ($node, $settings, $query) = @_;
-	my $out = $node->safe_psql('postgres', "$settings; SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM ($query) s;"
-			. " SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\\s*([0-9]+)'))[1]");
+	my ($node, $settings, @queries) = @_;
+	my @lines = split /\n/, $node->safe_psql('postgres', join('', "$settings;",
+			map({ " SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM ($_) s;" } @queries),
+			" SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\\s*([0-9]+)'))[1]"));
+	my $peak = pop @lines;
 
-	return split /\n/, $out;
+	return ("@lines", $peak);
 }
 
 # Returns the plan of an execution of the query.
@@ -196,7 +225,7 @@ sub wait_until
 	until ($holds->())
 	{
 		return 0 if time - $since > $PostgreSQL::Test::Utils::timeout_default;
-		usleep(20_000);
+		usleep(50_000);
 	}
 	return 1;
 }
