@@ -232,7 +232,7 @@ part_regress() {
 
 	tests=$(tests_of regress)
 	pg_start "shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off \
-		autovacuum=off || { fail "regress (no cluster)"; return; }
+		autovacuum=off max_connections=20 autovacuum_max_workers=1 || { fail "regress (no cluster)"; return; }
 	options=$(regress_dirs "$out")
 	# shellcheck disable=SC2086
 	"$PG_REGRESS" $options --host="$PGHOST" --port="$PGPORT" --user=postgres --dbname=regress \
@@ -557,7 +557,7 @@ failures() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(sanitize cached tap regress server diff clients unit stress build fdw fuzz docs isolation monitoring states citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(tap regress sanitize server cached diff clients unit stress build fdw fuzz docs isolation monitoring states citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2

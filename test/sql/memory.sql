@@ -110,7 +110,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_sum(n), gpu_min(k), gpu_max(k)
-FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big WHERE k < 80000 GROUP BY k) g;
+FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big WHERE k < 30000 GROUP BY k) g;
 DROP FUNCTION explain_number;
 DROP TABLE big;
 
