@@ -29,7 +29,7 @@ sub statements
 		$line += $token =~ tr/\n//;
 		if ($token eq ';' && $depth == 0)
 		{
-			push @statements, [ $text, $line ] if $text =~ /\S/;
+			push @statements, [ "$text;", $line ] if $text =~ /\S/;
 			$text = '';
 		}
 		elsif ($text ne '' || $token !~ /^(?:\s|--)/)
@@ -87,10 +87,10 @@ sub run
 		elsif ($type eq 'E' || $type eq 'N')
 		{
 			$messages .= $prefix . message($body, $statement);
-			$status = 'error' if $type eq 'E';
+			($status, $rows) = ('error', '') if $type eq 'E';
 		}
 	}
-	return ($rows, "$messages$prefix$lost${prefix}error: connection to server was lost\n", 'lost');
+	return ('', "$messages$prefix$lost${prefix}error: connection to server was lost\n", 'lost');
 }
 
 sub close
@@ -109,9 +109,10 @@ sub message
 	my %field = map { substr($_, 0, 1) => substr($_, 1) } grep { $_ ne '' } split /\0/, $body;
 	my $text = "$field{S}:  $field{M}\n";
 
-	if (defined $field{P})
+	$statement = $field{q} if defined $field{p};
+	if (my $position = $field{P} // $field{p})
 	{
-		my $before = substr($statement, 0, $field{P} - 1);
+		my $before = substr($statement, 0, $position - 1);
 		my ($line) = substr($statement, 1 + rindex($before, "\n")) =~ /^(.*)/;
 		my $label = 'LINE ' . (1 + $before =~ tr/\n//) . ': ';
 
