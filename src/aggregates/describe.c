@@ -19,6 +19,7 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -39,6 +40,18 @@ PG_FUNCTION_INFO_V1(gpuagg_describe);
  * the number of aggregates.
  */
 #define QUERY_COLUMNS 64
+
+/*
+ * Values that take more bytes in their rows are not counted to find the most frequent one: JSON has
+ * no strings and arrays of more than 256 MB, and compressed values may be 255 times as long.
+ */
+#define COUNTED_BYTES 65536
+
+/*
+ * The least and the greatest value are shown up to this size, because the records of a query's
+ * columns must fit into memory as one row.
+ */
+#define SHOWN_BYTES (4 * 1024 * 1024)
 
 /* The last second that a timestamp has, as seconds since 1970. */
 #define LAST_SECOND 9224318015999.0
@@ -179,6 +192,32 @@ counted_value(const char *column, Oid type)
 	return psprintf("pg_catalog.format('%%s', %s)", column);
 }
 
+/* Returns the condition for values that are counted to find the most frequent one. */
+static const char *
+counted_condition(const char *column, const Form_pg_attribute attribute)
+{
+	Oid base = getBaseType(attribute->atttypid);
+
+	if (attribute->attlen != -1 || base == NUMERICOID ||
+		(base == VARCHAROID && attribute->atttypmod > 0 &&
+		 attribute->atttypmod < COUNTED_BYTES / MAX_MULTIBYTE_CHAR_LEN))
+		return psprintf("%s IS DISTINCT FROM NULL", column);
+	return psprintf("pg_catalog.pg_column_size(%s) OPERATOR(pg_catalog.<=) %d", column,
+					COUNTED_BYTES);
+}
+
+/* Returns an extreme of a column, NULL if it is a text or bytea that is too long to be shown. */
+static const char *
+shown_extreme(const char *extreme, Oid type)
+{
+	Oid base = getBaseType(type);
+
+	if (base != TEXTOID && base != VARCHAROID && base != BYTEAOID)
+		return extreme;
+	return psprintf("CASE WHEN pg_catalog.octet_length(%s) OPERATOR(pg_catalog.<=) %d THEN %s END",
+					extreme, SHOWN_BYTES, extreme);
+}
+
 /* Appends the record of a column: its members as they are listed. */
 static void
 append_record(StringInfo query, const char *home, const Form_pg_attribute attribute)
@@ -196,7 +235,8 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 	else
 		appendStringInfoString(query, ", NULL");
 	if (min)
-		appendStringInfo(query, ", %s, %s", min, max);
+		appendStringInfo(query, ", %s, %s", shown_extreme(min, type),
+						 shown_extreme(max, type));
 	else
 		appendStringInfoString(query, ", NULL, NULL");
 	if (measure_of(type) == MEASURE_NONE)
@@ -205,9 +245,10 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 		appendStringInfo(query, ", %s.gpu_summary(%s)", home, number_of(column, type));
 	if (OidIsValid(entry->hash_proc))
 	{
-		const char *top = psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s IS DISTINCT FROM NULL))"
+		const char *top = psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s))"
 								   " OPERATOR(pg_catalog.->) 0)",
-								   home, counted_value(column, type), column);
+								   home, counted_value(column, type),
+								   counted_condition(column, attribute));
 
 		appendStringInfo(
 			query,

@@ -14,6 +14,7 @@
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -24,6 +25,7 @@
 #include "aggregates/hll_value.h"
 #include "aggregates/portable.h"
 #include "common/compat.h"
+#include "operators/decode_numeric.h"
 #include "operators/hll.h"
 
 #define HLL_SPARSE_START 8
@@ -252,6 +254,26 @@ hll_value(Oid type, Datum value)
 }
 
 /*
+ * Returns the hash of a numeric from that of its type's hash function, which ignores the sign and
+ * is the same for NaN and the infinities.
+ */
+static uint64
+hll_numeric_hash(Datum value, uint64 hash)
+{
+	struct varlena *numeric = PG_DETOAST_DATUM_PACKED(value);
+	const uint8 *data = (const uint8 *) VARDATA_ANY(numeric);
+	DecodeHeader header;
+
+	if (decode_header(data, VARSIZE_ANY_EXHDR(numeric), &header))
+		hash = header.negative ? ~hash : hash;
+	else
+		hash += decode_u16(data) >> 12; /* which of the three */
+	if ((Pointer) numeric != DatumGetPointer(value))
+		pfree(numeric);
+	return hash;
+}
+
+/*
  * Returns the hash of a value of any type. Hashes of text are the same in all encodings, because
  * sketches are exchanged between databases.
  */
@@ -260,19 +282,22 @@ hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
 {
 	char *utf8;
 	int len;
+	uint64 hash;
 
 	if (hll_value_is_hash(type->type_id))
 		return hll_value(type->type_id, value);
 	utf8 = alike_utf8(type->type_id, value, &len);
 	if (utf8 != NULL && OidIsValid(collation) && get_collation_isdeterministic(collation))
 	{
-		uint64 hash = DatumGetUInt64(hash_any_extended((unsigned char *) utf8, len, 0));
-
+		hash = DatumGetUInt64(hash_any_extended((unsigned char *) utf8, len, 0));
 		pfree(utf8);
 		return hash;
 	}
-	return DatumGetUInt64(
+	hash = DatumGetUInt64(
 		FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
+	if (type->hash_extended_proc_finfo.fn_oid == F_HASH_NUMERIC_EXTENDED)
+		hash = hll_numeric_hash(value, hash);
+	return hash;
 }
 
 void

@@ -46,3 +46,8 @@ SELECT gpu_approx_count_distinct(x) FROM unnest(ARRAY['0', '-0', 'NaN', 'NaN', '
 -- no values
 SELECT gpu_approx_count_distinct(x) FROM unnest(ARRAY[NULL, NULL]::int[]) x;
 DROP TABLE sketch;
+-- numerics of both signs, and those that are no numbers, are different values; also in a domain
+CREATE DOMAIN amount AS numeric;
+SELECT gpu_approx_count_distinct(i / 4.0) AS signs, gpu_approx_count_distinct((i / 4.0)::amount) AS "of a domain", gpu_approx_count_distinct(1e-30 * i) AS small FROM generate_series(-20, 20) i;
+SELECT gpu_approx_count_distinct(x) FROM unnest('{NaN,NaN,Infinity,-Infinity,0,0.00,1,-1,1.0,1e50,-1e50}'::numeric[]) x;
+DROP DOMAIN amount;

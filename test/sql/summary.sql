@@ -207,3 +207,10 @@ SELECT name, count, min, most_frequent FROM :home.gpuagg_describe('public.kids')
 SET search_path = '';
 SELECT name, count, min FROM :home.gpuagg_describe('public.kids');
 RESET search_path;
+-- long values: extremes of more than 4 MB are not shown, and values of more than 64 kB are not counted to find the most frequent one
+CREATE TABLE long_values (t text, b bytea, v varchar(10));
+ALTER TABLE long_values ALTER t SET STORAGE external;
+INSERT INTO long_values VALUES (repeat('x', 5000000), convert_to(repeat('x', 5000000), 'UTF8'), 'x'), ('y', 'y', 'x'), ('y', 'y', 'y');
+INSERT INTO long_values SELECT repeat('l', 70000), NULL, NULL FROM generate_series(1, 3);
+SELECT name, count, distinct_values, length(min), length(max), most_frequent, frequency FROM gpuagg_describe('long_values');
+DROP TABLE long_values;
