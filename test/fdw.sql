@@ -19,6 +19,7 @@ FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 			WHEN p.proname = 'gpu_histogram' THEN '(f8, -50, 50, 7, f8)'
 			WHEN p.proname IN ('gpu_histogram_auto', 'gpu_histogram_equidepth', 'gpu_exp_histogram') THEN '(f8, 7)'
 			WHEN p.proname = 'gpu_exp_histogram_merge' THEN '(gpu_exp_histogram_of(3, 1, i4 % 50, ''{2}''))'
+			WHEN p.proname = 'gpu_histogram2d' THEN '(f8, -50, 50, 3, i4, -500, 500, 2' || CASE pronargs WHEN 9 THEN ', 0.5)' ELSE ')' END
 			WHEN p.proname = 'gpu_histogram_log' THEN '(f8, 0.5, 50, 7)'
 			WHEN p.proname = 'gpu_approx_percentile' AND proargtypes[1] = 'float8'::regtype THEN '(f8, 0.9)'
 			WHEN p.proname = 'gpu_approx_percentile' THEN '(f8, ''{0.1,0.5}''::float8[])'
@@ -39,7 +40,7 @@ FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 		SELECT f.proname || args.list AS call FROM pg_proc f
 		WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.prokind = 'a' AND f.proname = substr(p.proname, 5)
 			AND f.proargtypes = p.proargtypes) c ON true
-WHERE p.proname ~ '^gpu_' AND aggkind = 'n' AND args.list IS NOT NULL
+WHERE p.proname ~ '^gpu_|^gpuagg_exact_' AND aggkind = 'n' AND args.list IS NOT NULL
 	AND p.proname !~ 'matrix|histogram_merge' AND args.list !~ '\(\(';
 UPDATE calls SET call = replace(call, 'f8 % 2', 'f8::numeric % 2') WHERE call ~ 'product';
 

@@ -20,6 +20,7 @@
 #	isolation	test/specs/*.spec
 #	tap			test/t/*.pl
 #	diff		random queries (test/diff/), and half as many over tables whose pages have a history
+#	cases		random cases of aggregates that PostgreSQL does not have, against their definitions in plain SQL (test/cases.sh)
 #	states		forged states and rows of aggregates (test/states.sh)
 #	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh)
 #	stress		writers of all kinds against readers of the column cache (test/stress/cache.sh); then half as long
@@ -45,6 +46,7 @@
 # These variables set numbers and seeds of random tests, and seconds:
 #
 #	DIFF_QUERIES, DIFF_SEED			1000, 1; half of the queries in the part cached, a third in the part server
+#	CASES, CASES_SEED				40, 1; cases of each aggregate
 #	STATES, STATES_SEED				2000, 1
 #	FUZZ_SECONDS, FUZZ_SEED			5, 1; seconds for the server, and as many for backends
 #	STRESS_SECONDS, STRESS_SEED		16, 1
@@ -474,6 +476,12 @@ part_fdw() {
 	grep -v '^ok ' "$results/fdw.log"
 }
 
+part_cases() {
+	"$top/test/cases.sh" "${CASES:-40}" "${CASES_SEED:-1}" >"$results/cases.log" 2>&1
+	tap_lines cases <"$results/cases.log" || fail cases
+	grep -v '^ok ' "$results/cases.log"
+}
+
 part_states() {
 	"$top/test/states.sh" "${STATES:-2000}" "${STATES_SEED:-1}" >"$results/states.log" 2>&1
 	tap_lines states <"$results/states.log" || fail states
@@ -557,7 +565,7 @@ failures() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(tap regress sanitize server cached diff clients unit stress build fdw fuzz docs isolation monitoring states citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(tap regress sanitize server cached diff clients unit stress build fdw fuzz docs isolation monitoring states cases citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2
@@ -569,7 +577,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | clients | docs | monitoring)
+	regress | cached | isolation | server | tap | fuzz | states | cases | diff | stress | fdw | citus | clients | docs | monitoring)
 		check "build and install" pg_install >"$results/part-install.out"
 		cat "$results/part-install.out"
 		export GPUAGG_INSTALLED=1
