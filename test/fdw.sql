@@ -40,7 +40,7 @@ FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 		SELECT f.proname || args.list AS call FROM pg_proc f
 		WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.prokind = 'a' AND f.proname = substr(p.proname, 5)
 			AND f.proargtypes = p.proargtypes) c ON true
-WHERE p.proname ~ '^gpu_|^gpuagg_exact_' AND aggkind = 'n' AND args.list IS NOT NULL
+WHERE p.proname ~ '^gpu_|^gpuagg_exact_' AND p.proname !~ 'exact_accum' AND aggkind = 'n' AND args.list IS NOT NULL
 	AND p.proname !~ 'matrix|histogram_merge' AND args.list !~ '\(\(';
 UPDATE calls SET call = replace(call, 'f8 % 2', 'f8::numeric % 2') WHERE call ~ 'product';
 
