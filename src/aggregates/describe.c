@@ -235,8 +235,7 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 	else
 		appendStringInfoString(query, ", NULL");
 	if (min)
-		appendStringInfo(query, ", %s, %s", shown_extreme(min, type),
-						 shown_extreme(max, type));
+		appendStringInfo(query, ", %s, %s", shown_extreme(min, type), shown_extreme(max, type));
 	else
 		appendStringInfoString(query, ", NULL, NULL");
 	if (measure_of(type) == MEASURE_NONE)
@@ -245,10 +244,10 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 		appendStringInfo(query, ", %s.gpu_summary(%s)", home, number_of(column, type));
 	if (OidIsValid(entry->hash_proc))
 	{
-		const char *top = psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s))"
-								   " OPERATOR(pg_catalog.->) 0)",
-								   home, counted_value(column, type),
-								   counted_condition(column, attribute));
+		const char *top =
+			psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s))"
+					 " OPERATOR(pg_catalog.->) 0)",
+					 home, counted_value(column, type), counted_condition(column, attribute));
 
 		appendStringInfo(
 			query,
