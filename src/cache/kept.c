@@ -4,8 +4,9 @@
  * Results of plans over unchanged tables; see kept.h.
  *
  * Names are in a hash table of fixed size under change_lock, with their uses and the result, if
- * there is one. Results are evicted as columns are (LRU-2, see evict.c), but only for other results
- * or for the names of others.
+ * there is one. Results are evicted as columns are (LRU-2, see evict.c), but only for other results.
+ * A quarter of the names have no results: they are the history of uses, from which the name that was
+ * used longest ago is removed for a new one.
  */
 #include "postgres.h"
 
@@ -17,6 +18,7 @@
 
 /* Results take at most this part of the memory, and one of them at most half of that. */
 #define KEPT_PART 8
+#define MOST_RESULTS (CACHE_KEPT_NAMES - CACHE_KEPT_NAMES / 4)
 /* Most times that an allocation evicts columns and tries again. */
 #define ALLOCATION_ROUNDS 8
 
@@ -25,7 +27,7 @@ typedef struct KeptResult
 {
 	bool named; /* a name has it; not if it is unpublished, replaced or evicted */
 	uint32 pins;
-	Size bytes; /* including this header */
+	Size bytes; /* what it takes of the area, including this header */
 	dsa_pointer self;
 	KeptName name;
 	KeptTables tables;
@@ -41,6 +43,7 @@ static void
 free_result(KeptResult *result)
 {
 	cache_shared->kept_bytes -= result->bytes;
+	cache_shared->kept_results--;
 	cache_memory_free(result->self);
 }
 
@@ -66,26 +69,36 @@ tables_are_equal(const KeptTables *a, const KeptTables *b)
 }
 
 /*
- * Returns the name that was used least; if results is set, that of an unpinned result which is
- * worth less than `use`. NULL: there is none.
+ * Returns the name with the unpinned result that is evicted first, if it is worth less than `use`;
+ * NULL: there is none.
  */
 static StoredKept *
-find_victim(bool results, const StoredUse *use)
+find_victim(const StoredUse *use)
 {
 	StoredKept *entry, *best = NULL;
 	HASH_SEQ_STATUS scan;
 
 	hash_seq_init(&scan, cache_kept);
 	while ((entry = hash_seq_search(&scan)) != NULL)
-	{
-		if (results &&
-			(entry->result == NULL || entry->result->pins > 0 ||
-			 !cache_is_worth_less(&entry->use, use)))
-			continue;
-		if (best == NULL || cache_is_evicted_before(&entry->use, &best->use))
+		if (entry->result && entry->result->pins == 0 && cache_is_worth_less(&entry->use, use) &&
+			(best == NULL || cache_is_evicted_before(&entry->use, &best->use)))
 			best = entry;
-	}
 	return best;
+}
+
+/* Removes the name without a result that was used longest ago. */
+static void
+remove_oldest_name(void)
+{
+	StoredKept *entry, *oldest = NULL;
+	HASH_SEQ_STATUS scan;
+
+	hash_seq_init(&scan, cache_kept);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		if (entry->result == NULL && (oldest == NULL || entry->use.last < oldest->use.last))
+			oldest = entry;
+	if (oldest)
+		hash_search(cache_kept, &oldest->name, HASH_REMOVE, NULL);
 }
 
 /* Returns the entry of a name, which is added if it is new. */
@@ -97,12 +110,7 @@ find_or_add(const KeptName *name)
 
 	if (hash_search(cache_kept, name, HASH_FIND, NULL) == NULL &&
 		hash_get_num_entries(cache_kept) >= CACHE_KEPT_NAMES)
-	{
-		StoredKept *victim = find_victim(false, NULL);
-
-		detach_result(victim);
-		hash_search(cache_kept, &victim->name, HASH_REMOVE, NULL);
-	}
+		remove_oldest_name();
 	entry = hash_search(cache_kept, name, HASH_ENTER_NULL, &found);
 	if (entry && !found)
 	{
@@ -120,9 +128,9 @@ make_room(const StoredUse *use, Size size)
 
 	if (size > most / 2)
 		return false;
-	while (cache_shared->kept_bytes + size > most)
+	while (cache_shared->kept_bytes + size > most || cache_shared->kept_results >= MOST_RESULTS)
 	{
-		StoredKept *victim = find_victim(true, use);
+		StoredKept *victim = find_victim(use);
 
 		if (victim == NULL)
 			return false;
@@ -173,7 +181,8 @@ kept_find(const KeptName *name, const KeptTables *tables, bool count, bool *want
 void *
 kept_allocate(const KeptName *name, const KeptTables *tables, Size size)
 {
-	Size bytes = MAXALIGN(sizeof(KeptResult)) + size;
+	Size request = MAXALIGN(sizeof(KeptResult)) + size;
+	Size bytes = cache_memory_used(request);
 	KeptResult *result = NULL;
 	dsa_pointer self;
 
@@ -189,11 +198,14 @@ kept_allocate(const KeptName *name, const KeptTables *tables, Size size)
 		{
 			StoredDemand demand = {.database = MyDatabaseId, .use = &entry->use};
 
-			result = cache_memory_get(bytes, &self);
+			result = cache_memory_get(request, &self);
 			if (result == NULL)
-				freed = cache_evict(&demand, cache_memory_used(bytes));
+				freed = cache_evict(&demand, bytes);
 			else
+			{
 				cache_shared->kept_bytes += bytes;
+				cache_shared->kept_results++;
+			}
 		}
 		LWLockRelease(cache_shared->change_lock);
 		if (result == NULL && freed == 0)

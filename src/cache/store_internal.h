@@ -196,7 +196,8 @@ typedef struct CacheShared
 	uint64 filled_columns;     /* number of columns that have chunks */
 	uint64 most_filled_columns;
 	StoredWorker workers[CACHE_WORKERS];
-	Size kept_bytes;             /* memory of results (kept.c) */
+	Size kept_bytes;             /* memory of results (kept.c), */
+	uint32 kept_results;         /* and their number */
 	pg_atomic_uint64 next_stamp; /* for the next descriptor */
 	pg_atomic_uint64 swept;      /* time of the last sweep */
 	StoredSpan *spans;           /* entries of span.c; entry i is protected by a range lock */

@@ -4,14 +4,15 @@
  *
  * A lookup is kept if its key is an integer, and its plan returns the same rows whenever its tables
  * are the same: scans and hash joins of tables, whose expressions have only immutable functions of
- * PostgreSQL's own, and no parameters.  The name of the lookup is a hash of the plan and of what
- * the join reads of it.
+ * PostgreSQL's own, and no parameters.  The name of the lookup is a hash of the plan, of what the
+ * join reads of it, and of settings that such functions use.
  *
  * Whoever runs a query with the same plan may read the same rows: the executor has checked the
  * privileges, and conditions of row security are in the plan.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/parallel.h"
 #include "access/tupdesc_details.h"
 #include "access/transam.h"
@@ -24,6 +25,8 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -32,6 +35,18 @@
 #include "expr/expr.h"
 #include "feed/lookup_internal.h"
 
+/* Most bytes of the nodes and constants of a plan's expressions; those of a node. */
+#define EXPRESSION_BYTES 16384
+#define NODE_BYTES 8
+
+/*
+ * Settings that immutable functions use: those that return text, quote_ident(), and AT TIME ZONE
+ * with an abbreviation of a time zone.
+ */
+static const char *const used_settings[] = {
+	"bytea_output",          "DateStyle", "extra_float_digits",    "IntervalStyle",
+	"quote_all_identifiers", "TimeZone",  "timezone_abbreviations"};
+
 /* How a lookup is found in the cache. */
 struct LookupIdentity
 {
@@ -39,6 +54,7 @@ struct LookupIdentity
 	int ncolumns;
 	int nrelids;
 	Index relids[KEPT_TABLES]; /* the tables of its plan, as range table indexes */
+	Size room;                 /* bytes that further expressions of the plan may take */
 
 	KeptTables tables; /* their states before the plan ran */
 	bool wanted;       /* the lookup should be kept */
@@ -50,22 +66,40 @@ struct LookupIdentity
 static bool
 may_change(Oid funcid, void *context)
 {
-	return funcid >= FirstNormalObjectId || func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
+	return funcid >= FirstNormalObjectId || funcid == F_SATISFIES_HASH_PARTITION ||
+		func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
 }
 
-/* Returns whether functions of PostgreSQL's own that are given such values call no others. */
+/*
+ * Returns whether functions of PostgreSQL's own that are given such values call no others, and read
+ * no catalogs.  Immutable functions read the dictionaries of text search, and partitions.
+ */
 static bool
 is_plain_type(Oid type)
 {
+	if (type == REGCONFIGOID || type == REGDICTIONARYOID || type == REGCLASSOID)
+		return false;
 	return type < FirstNormalObjectId || get_typtype(type) == TYPTYPE_ENUM;
 }
 
-/* Walker: returns true at a node whose result depends on more than its columns and constants. */
+/*
+ * Walker: returns true at a node whose result depends on more than its columns, constants and
+ * used_settings; and if the nodes and their constants take more bytes than *room, which it reduces:
+ * the text of a plan takes time and memory.
+ */
 static bool
-depends_walker(Node *node, void *context)
+depends_walker(Node *node, void *room)
 {
+	Size bytes = NODE_BYTES;
+
 	if (node == NULL)
 		return false;
+	if (IsA(node, Const) && !((Const *) node)->constisnull)
+		bytes += datumGetSize(((Const *) node)->constvalue, ((Const *) node)->constbyval,
+							  ((Const *) node)->constlen);
+	if (bytes > *(Size *) room)
+		return true;
+	*(Size *) room -= bytes;
 	switch (nodeTag(node))
 	{
 		case T_Var:
@@ -77,7 +111,7 @@ depends_walker(Node *node, void *context)
 				return true;
 			break;
 		case T_FuncExpr:
-			if (((FuncExpr *) node)->funcretset)
+			if (((FuncExpr *) node)->funcretset || !is_plain_type(exprType(node)))
 				return true;
 			break;
 		case T_OpExpr:
@@ -105,7 +139,7 @@ depends_walker(Node *node, void *context)
 			return true;
 	}
 	return check_functions_in_node(node, may_change, NULL) ||
-		expression_tree_walker(node, depends_walker, context);
+		expression_tree_walker(node, depends_walker, room);
 }
 
 /* Adds the table of a scan to the identity; returns false if there are too many. */
@@ -120,9 +154,23 @@ add_table(LookupIdentity *identity, Index relid)
 
 /* Returns whether an expression, or a list of them, depends on columns and constants only. */
 static bool
-is_fixed(const void *expr)
+is_fixed(LookupIdentity *identity, const void *expr)
 {
-	return !depends_walker((Node *) expr, NULL);
+	return !depends_walker((Node *) expr, &identity->room);
+}
+
+/*
+ * Returns whether the predicate of an index, if it is a partial one, depends on columns only.  The
+ * conditions of a plan lack what the predicate implies.
+ */
+static bool
+index_is_fixed(LookupIdentity *identity, Oid indexid)
+{
+	Relation index = index_open(indexid, AccessShareLock);
+	bool fixed = is_fixed(identity, RelationGetIndexPredicate(index));
+
+	index_close(index, AccessShareLock);
+	return fixed;
 }
 
 /* Returns whether the rows of a plan depend on its tables only, and adds these to the identity. */
@@ -133,7 +181,8 @@ collect_tables(LookupIdentity *identity, const Plan *plan)
 	if (plan == NULL)
 		return true;
 	if (plan->initPlan != NIL || !bms_is_empty(plan->extParam) || !bms_is_empty(plan->allParam) ||
-		plan->parallel_aware || !is_fixed(plan->targetlist) || !is_fixed(plan->qual))
+		plan->parallel_aware || !is_fixed(identity, plan->targetlist) ||
+		!is_fixed(identity, plan->qual))
 		return false;
 	switch (nodeTag(plan))
 	{
@@ -143,17 +192,18 @@ collect_tables(LookupIdentity *identity, const Plan *plan)
 			break;
 		case T_IndexScan:
 			if (((const IndexScan *) plan)->indexorderby != NIL ||
-				!is_fixed(((const IndexScan *) plan)->indexqualorig) ||
+				!is_fixed(identity, ((const IndexScan *) plan)->indexqualorig) ||
+				!index_is_fixed(identity, ((const IndexScan *) plan)->indexid) ||
 				!add_table(identity, ((const Scan *) plan)->scanrelid))
 				return false;
 			break;
 		case T_Hash:
-			if (!is_fixed(((const Hash *) plan)->hashkeys))
+			if (!is_fixed(identity, ((const Hash *) plan)->hashkeys))
 				return false;
 			break;
 		case T_HashJoin:
-			if (!is_fixed(((const HashJoin *) plan)->hashclauses) ||
-				!is_fixed(((const HashJoin *) plan)->join.joinqual))
+			if (!is_fixed(identity, ((const HashJoin *) plan)->hashclauses) ||
+				!is_fixed(identity, ((const HashJoin *) plan)->join.joinqual))
 				return false;
 			break;
 		default:
@@ -173,7 +223,8 @@ append_plan(StringInfo buf, const Plan *plan)
 {
 	static const char *const ignored[] = {":startup_cost ", ":total_cost ",   ":plan_rows ",
 										  ":plan_width ",   ":plan_node_id ", ":location "};
-	const char *text = nodeToString(plan);
+	char *all = nodeToString(plan);
+	const char *text = all;
 
 	while (*text)
 	{
@@ -194,6 +245,7 @@ append_plan(StringInfo buf, const Plan *plan)
 		appendBinaryStringInfo(buf, text, n);
 		text += n;
 	}
+	pfree(all);
 }
 
 /* Appends the bytes of a number. */
@@ -229,7 +281,7 @@ append_table(StringInfo buf, Relation rel)
 		}
 }
 
-/* Appends what the join reads of the plan, and its tables. */
+/* Appends what the join reads of the plan, its tables, and settings. */
 static void
 append_use(StringInfo buf, const LookupIdentity *identity, const Lookup *lookup)
 {
@@ -248,6 +300,12 @@ append_use(StringInfo buf, const LookupIdentity *identity, const Lookup *lookup)
 		append_number(buf, lookup->columns[c].resno);
 	for (int i = 0; i < identity->nrelids; i++)
 		append_table(buf, ExecGetRangeTableRelation(estate, identity->relids[i]));
+	for (int i = 0; i < lengthof(used_settings); i++)
+	{
+		const char *value = GetConfigOption(used_settings[i], false, false);
+
+		appendBinaryStringInfo(buf, value, strlen(value) + 1);
+	}
 }
 
 /* Sets the name of a lookup to the hash of its description. */
@@ -276,6 +334,7 @@ identify(const Lookup *lookup, const Plan *hash)
 
 	StaticAssertStmt(sizeof(identity->name.bytes) == PG_SHA256_DIGEST_LENGTH, "a name is a hash");
 	identity->ncolumns = lookup->ncolumns;
+	identity->room = EXPRESSION_BYTES;
 	if (lookup_has_integer_key(lookup) && collect_tables(identity, hash))
 		set_name(identity, lookup, hash);
 	else

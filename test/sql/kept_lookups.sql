@@ -114,6 +114,36 @@ COMMIT;
 SET gpuagg.cache = off;
 SELECT pg_temp.kept(:'dim');
 SET gpuagg.cache = eager;
+-- functions that are called immutable, but use settings; dictionaries; partial indexes; large constants
+CREATE TEXT SEARCH CONFIGURATION kl_words (COPY = simple);
+SELECT ARRAY[
+	'SELECT m.class, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE length((m.weight / 3)::text) < 9 GROUP BY 1',
+	'SELECT m.class, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE length(m.name::bytea::text) > 8 GROUP BY 1',
+	'SELECT m.class, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE quote_ident(left(m.name, 4)) = left(m.name, 4) GROUP BY 1',
+	'SELECT m.class, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE to_timestamp(m.weight) AT TIME ZONE ''EST'' > ''1970-01-01'' GROUP BY 1',
+	'SELECT m.class, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE to_tsvector(''kl_words'', m.name) @@ ''more'' GROUP BY 1',
+	'SELECT m.class, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE m.name <> repeat(''x'', 20000) GROUP BY 1'] AS queries \gset
+SELECT n, pg_temp.kept(q) FROM unnest(:'queries'::text[]) WITH ORDINALITY u (q, n);
+SET extra_float_digits = -10;
+SET bytea_output = escape;
+SET quote_all_identifiers = on;
+SET timezone_abbreviations = 'Australia';
+ALTER TEXT SEARCH CONFIGURATION kl_words ALTER MAPPING FOR asciiword WITH english_stem;
+SELECT n, pg_temp.kept(q) FROM unnest(:'queries'::text[]) WITH ORDINALITY u (q, n);
+RESET extra_float_digits;
+RESET bytea_output;
+RESET quote_all_identifiers;
+RESET timezone_abbreviations;
+DROP TEXT SEARCH CONFIGURATION kl_words;
+CREATE FUNCTION kl_chosen(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN $1 < 50; END $$;
+CREATE INDEX kl_part ON kl_dim (a) WHERE kl_chosen(a);
+SET enable_seqscan = off;
+SELECT m.name, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE kl_chosen(m.a) AND m.a > 40 GROUP BY 1 ORDER BY 1;
+CREATE OR REPLACE FUNCTION kl_chosen(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN $1 < 44; END $$;
+REINDEX INDEX kl_part;
+SELECT m.name, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE kl_chosen(m.a) AND m.a > 40 GROUP BY 1 ORDER BY 1;
+RESET enable_seqscan;
+DROP INDEX kl_part;
 -- row security: each role has its rows
 CREATE ROLE kl_one;
 CREATE ROLE kl_two;
@@ -154,16 +184,17 @@ FETCH 1 FROM c;
 COMMIT;
 -- an error after a lookup has been found
 SELECT m.name, sum(1 / (v - 19999)) FROM kl_fact f JOIN kl_dim m ON m.a = f.a GROUP BY 1;
--- more names than there is room for
+-- more names than there is room for, each used twice; new ones are kept nevertheless
 CREATE FUNCTION pg_temp.many(n int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	FOR i IN 1 .. n LOOP
-		EXECUTE format('SELECT count(*) FROM kl_class f JOIN kl_class m ON m.class = f.class WHERE m.class <> %s', i);
+	FOR i IN 2 .. 2 * n + 1 LOOP
+		EXECUTE format('SELECT count(*) FROM kl_class f JOIN kl_class m ON m.class = f.class WHERE m.class <> %s', i / 2);
 	END LOOP;
 END $$;
-SELECT pg_temp.many(1100);
-SELECT pg_temp.kept('SELECT m.title, count(*) FROM kl_fact f JOIN kl_class m ON m.d = f.d GROUP BY 1') FROM generate_series(1, 2);
+SELECT pg_temp.many(1030);
+SELECT pg_temp.forms('SELECT count(*) FROM kl_fact f JOIN kl_class m ON m.d = f.d WHERE m.class <> 7'),
+	pg_temp.forms('SELECT count(*) FROM kl_fact f JOIN kl_class m ON m.d = f.d WHERE m.class <> 8') FROM generate_series(1, 3);
 RESET gpuagg.require;
 DROP TABLE kl_fact, kl_dim, kl_sparse, kl_class, kl_queries;
-DROP FUNCTION kl_twice;
+DROP FUNCTION kl_twice, kl_chosen;
 DROP ROLE kl_one, kl_two;
