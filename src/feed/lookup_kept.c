@@ -50,6 +50,7 @@ static const char *const used_settings[] = {
 /* How a lookup is found in the cache. */
 struct LookupIdentity
 {
+	bool named; /* the name has been computed: when the tables were proved first */
 	KeptName name;
 	int ncolumns;
 	int nrelids;
@@ -335,9 +336,7 @@ identify(const Lookup *lookup, const Plan *hash)
 	StaticAssertStmt(sizeof(identity->name.bytes) == PG_SHA256_DIGEST_LENGTH, "a name is a hash");
 	identity->ncolumns = lookup->ncolumns;
 	identity->room = EXPRESSION_BYTES;
-	if (lookup_has_integer_key(lookup) && collect_tables(identity, hash))
-		set_name(identity, lookup, hash);
-	else
+	if (!lookup_has_integer_key(lookup) || !collect_tables(identity, hash))
 		identity->nrelids = 0;
 	return identity;
 }
@@ -351,7 +350,7 @@ prove_tables(const Lookup *lookup)
 
 	memset(&identity->tables, 0, sizeof(identity->tables));
 	identity->wanted = false;
-	if (!cache_available() || identity->nrelids == 0)
+	if (identity->nrelids == 0)
 		return false;
 	for (int i = 0; i < identity->nrelids; i++)
 	{
@@ -511,10 +510,15 @@ lookup_attach(Lookup *lookup, const Plan *hash)
 	const Image *image;
 
 	lookup->kept = false;
+	if (!cache_available())
+		return false;
 	if (lookup->identity == NULL || lookup->identity->ncolumns != lookup->ncolumns)
 		lookup->identity = identify(lookup, hash);
 	if (!prove_tables(lookup))
 		return false;
+	if (!lookup->identity->named)
+		set_name(lookup->identity, lookup, hash);
+	lookup->identity->named = true;
 	lookup_free(lookup);
 	lookup->cxt = AllocSetContextCreate(lookup->parent, "gpuagg lookup", ALLOCSET_SMALL_SIZES);
 	callback = MemoryContextAllocZero(lookup->cxt, sizeof(*callback));
