@@ -75,6 +75,15 @@ sub key
 	return $name;
 }
 
+# Returns a condition that is a join of the table with itself: other tables are not locked, and may be truncated between two queries.
+sub join_condition
+{
+	my ($table) = @_;
+
+	return pick('', 'NOT ') . "EXISTS (SELECT FROM $table i WHERE i.id = t.id AND i.k <> " . upto(13) . ')' if chance(0.5);
+	return "id IN (SELECT i.id FROM $table i WHERE i.k < " . upto(13) . ')';
+}
+
 # Returns a random query over some of the columns.
 sub query
 {
@@ -83,7 +92,8 @@ sub query
 	my @keys = map { key(@$_) } grep { chance(0.6) } @some[ 0 .. upto(2) % @some ];
 	my @aggregates = ('count(*)', map { aggregate(@$_) } @some);
 	my @conditions = map { condition(@$_) } grep { chance(0.4) } map { pick(@$columns) } 1 .. 2;
-	my $from = $table . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '');
+	push @conditions, join_condition($table) if chance(0.2);
+	my $from = "$table t" . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '');
 	my $sql = 'SELECT ' . join(', ', @keys, @aggregates) . " FROM $from" . (@keys ? ' GROUP BY ' . join(', ', 1 .. @keys) : '');
 
 	$sql = 'SELECT ' . join(', ', 'count(*)', map {; "min($_->[0])", "max($_->[0])" } grep { $_->[1] !~ /bool/ } @some) . " FROM $from" if chance(0.15);
@@ -117,7 +127,7 @@ sub draw_settings
 		'gpuagg.cache = ' . (chance(0.7) ? 'eager' : 'on'),
 		'max_parallel_workers_per_gather = ' . (chance(0.25) ? 2 : 0),
 		'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-		'enable_indexscan = off', 'enable_indexonlyscan = off', 'enable_bitmapscan = off',
+		'enable_indexscan = off', 'enable_indexonlyscan = off', 'enable_bitmapscan = off', 'enable_mergejoin = off', 'enable_nestloop = off',
 		'gpuagg.batch_rows = ' . pick(1024, 65536, 262144));
 }
 
@@ -158,6 +168,8 @@ sub explain
 	$self->count('explained');
 	$self->count('at the GPU server') if $text =~ /^ *Engine: cuda/m;
 	$self->count('GPU memory', $1) while $text =~ /GPU memory \((\d+) of \d+ blocks\)/g;
+	$self->count('lookups') while $text =~ /Lookup: /g;
+	$self->count('kept lookups') while $text =~ /Lookup: .* kept /g;
 	while ($text =~ /column cache \((\d+) of (\d+) blocks\)/g)
 	{
 		$self->count('blocks', $2);
