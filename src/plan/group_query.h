@@ -8,6 +8,7 @@
  *	paths.c		the paths of an aggregation
  *	supported.c	whether the aggregation can have a custom scan
  *	inputs.c	expressions that it needs from the child plan
+ *	dependent_keys.c	keys that are functions of other keys
  *	linear.c	sums that another sum yields
  *	sets.c		GROUPING SETS
  *	limit.c		ORDER BY ... LIMIT above the aggregation
@@ -53,6 +54,7 @@ typedef struct GroupQuery
 	List *key_refs; /* sortgroupref of each key, or 0 */
 	List *key_eqops;
 	List *key_inputs;
+	List *checks; /* dropped keys that can fail: evaluated for each row, like keys */
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
 	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
 						 its arguments */
@@ -180,6 +182,9 @@ extern void plan_collect_inputs(GroupQuery *query);
 extern void plan_collect_order_inputs(GroupQuery *query);
 /* Returns a path that computes the inputs: `path` itself if its columns include them. */
 extern Path *plan_path_of_inputs(GroupQuery *query, Path *path);
+
+/* dependent_keys.c: drops keys that others determine; not with grouping sets. */
+extern void plan_drop_dependent_keys(GroupQuery *query);
 
 /*
  * linear.c: sets `agg_linear`.  Aggregates whose argument has a source read the source instead.

@@ -79,7 +79,8 @@ grid_bin_input(GroupQuery *query, const Aggref *aggref)
 /*
  * Collects the inputs of keys, arguments and filters.  agg_inputs gets a list for each aggregate:
  * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments or of
- * their sources, and of its bin (aggmap_grid_bin).
+ * their sources, and of its bin (aggmap_grid_bin).  Inputs that nothing reads come last: expressions
+ * that only have to be evaluated.
  */
 void
 plan_collect_inputs(GroupQuery *query)
@@ -121,6 +122,8 @@ plan_collect_inputs(GroupQuery *query)
 			inputs = lappend_int(inputs, grid_bin_input(query, aggref));
 		query->agg_inputs = lappend(query->agg_inputs, inputs);
 	}
+	foreach (lc, query->checks)
+		lookup_or_add_input(query, lfirst(lc), 0);
 }
 
 /* Returns whether an expression is in the ORDER BY of an aggregate. */

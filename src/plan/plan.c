@@ -162,6 +162,7 @@ collect_keys(GroupQuery *query)
 		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
 	}
 	plan_collect_sets(query);
+	plan_drop_dependent_keys(query);
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
 	/* direct arguments of ordered-set aggregates */
@@ -283,6 +284,7 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinc
 	/* from PostgreSQL 18 on, EXPLAIN shows a window function only with the node that computes it */
 	if (contain_window_function((Node *) query.keys))
 		why = "DISTINCT of results of window functions is not supported";
+	plan_drop_dependent_keys(&query);
 	if (why || !supported_keys(query.keys, query.key_eqops, &why))
 	{
 		reasons_reject(root, false, why);

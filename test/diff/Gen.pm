@@ -515,6 +515,18 @@ sub key
 	return { sql => $sql, shown => $shown, lossy => $column->{info}{lossy} };
 }
 
+# Returns a key as key() does, one that is a function of another key.
+sub dependent_key
+{
+	my ($key, @columns) = @_;
+	my ($int) = grep { $_->{name} eq $key } of_kind('int', @columns);
+	my $sql = pick("($key) IS NULL", "octet_length(($key)::text)", "coalesce(($key) = ($key), true)",
+		$int ? ("$key + 1", "-($key)", "100 / ($key)", "($key % 7) * 2", "$key\::float8") : ());
+
+	Tally::draw('keys that depend on keys');
+	return { sql => $sql, shown => $sql };
+}
+
 # A random subset of the list, in its order.
 sub some_of
 {
@@ -745,6 +757,7 @@ sub query_over
 	{
 		@keys = (@keys, $keys[0]);
 	}
+	push @keys, dependent_key($keys[0]{sql}, @columns) if @keys && chance(0.1);
 	$grouping = 'GROUPING(' . join(', ', map { $_->{sql} } pick([ @keys ], [ $keys[0] ])->@*) . ')' if @keys && chance($sets ? 0.5 : 0.02);
 	foreach my $key (@keys)
 	{
