@@ -150,6 +150,19 @@ chunk_entry(const CacheChunk *chunk, uint32 code)
 	return PointerGetDatum(start + chunk->images + at);
 }
 
+/*
+ * Returns whether an entry of the dictionary of a varlena column has no bytes. Reads only entries
+ * whose distance to the next one is short.
+ */
+static inline bool
+chunk_entry_is_empty(const CacheChunk *chunk, uint32 code)
+{
+	const uint32 *entries = (const uint32 *) ((const char *) chunk + chunk->entries);
+
+	return (code + 1 == chunk->nentries || entries[code + 1] - entries[code] <= MAXIMUM_ALIGNOF) &&
+		VARSIZE_ANY_EXHDR(DatumGetPointer(chunk_entry(chunk, code))) == 0;
+}
+
 /* ---- building ------------------------------------------------------------------ */
 
 /* Collects the rows of one chunk after the other, and keeps its memory between chunks. */

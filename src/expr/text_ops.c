@@ -2,7 +2,8 @@
  * text_ops.c
  *	  Vector operations for text: equality, LIKE and lengths.
  *
- * Values that are out of line or compressed take the scalar fallback.
+ * Values that are out of line or compressed take the scalar fallback where their length does not
+ * suffice.
  *
  * LIKE with wildcards in the middle, and lengths in characters, have an operation in single-byte
  * encodings and in UTF-8.  There, bytes that are equal to those of a character are that character.
@@ -35,7 +36,8 @@ can_search_bytes(void)
 
 /*
  * r = a = b or a <> b for text or bpchar under a deterministic collation; data: the OID of core's
- * function.  Values out of line or compressed take the scalar fallback.
+ * function.  Values out of line or compressed take the scalar fallback, but texts only if they are
+ * as long as the other value.
  */
 void
 expr_run_text_equal(const ExprOp *op, int n)
@@ -57,6 +59,8 @@ expr_run_text_equal(const ExprOp *op, int n)
 			continue;
 		if (expr_text_inline(a[i]) && expr_text_inline(b[i]))
 			r[i] = expr_text_equal(a[i], b[i], blanks) != negate;
+		else if (blanks && toast_raw_datum_size(a[i]) != toast_raw_datum_size(b[i]))
+			r[i] = negate;
 		else
 			fallback[i] = any = true;
 	}
@@ -285,6 +289,9 @@ typedef enum LengthUnit
 	LENGTH_UNPADDED /* characters, without blanks at the end */
 } LengthUnit;
 
+/* Additions of 1 to a byte before it could overflow. */
+#define UTF8_STEPS 255
+
 /*
  * Returns the number of characters of a text in UTF-8: of the bytes that do not continue one, which
  * are all but 10xxxxxx.  Eight bytes are tested at once.
@@ -295,12 +302,21 @@ count_utf8(const char *text, int len)
 	int continued = 0;
 	int i = 0;
 
-	for (; i + 8 <= len; i += 8)
+	while (i + 8 <= len)
 	{
-		uint64 bytes;
+		int end = Min(len - 7, i + 8 * UTF8_STEPS);
+		uint64 sums = 0; /* one in each byte */
 
-		memcpy(&bytes, text + i, 8);
-		continued += pg_popcount64(bytes >> 7 & ~(bytes >> 6) & UINT64CONST(0x0101010101010101));
+		for (; i < end; i += 8)
+		{
+			uint64 bytes;
+
+			memcpy(&bytes, text + i, 8);
+			sums += bytes >> 7 & ~(bytes >> 6) & UINT64CONST(0x0101010101010101);
+		}
+		sums = (sums & UINT64CONST(0x00FF00FF00FF00FF)) +
+			(sums >> 8 & UINT64CONST(0x00FF00FF00FF00FF));
+		continued += sums * UINT64CONST(0x0001000100010001) >> 48;
 	}
 	for (; i < len; i++)
 		continued += (text[i] & 0xC0) == 0x80;
@@ -325,7 +341,8 @@ run_length(const ExprOp *op, int n)
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
 		if (unit == LENGTH_BYTES)
-			r[i] = toast_raw_datum_size(a[i]) - VARHDRSZ;
+			r[i] = expr_text_inline(a[i]) ? VARSIZE_ANY_EXHDR(DatumGetPointer(a[i])) :
+											toast_raw_datum_size(a[i]) - VARHDRSZ;
 		else if (!expr_text_inline(a[i]))
 			fallback[i] = any = true;
 		else

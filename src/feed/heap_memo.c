@@ -7,6 +7,9 @@
  * output that reads only one such column is evaluated by core for the first row with each code,
  * and the result is used for the other rows of the range. So it raises an error where core would.
  *
+ * A comparison of text with '' needs no values: the entries of a dictionary follow each other, so
+ * their distance says which ones may be empty.
+ *
  * Rows with the same code have the same value of such an output. The batch's column says so
  * (Column.codes). All NULLs have the code after the last one, as an output may map NULL to a
  * value.
@@ -16,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -23,9 +27,11 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "analysis/analysis.h"
 #include "cache/chunk.h"
 #include "feed/heap.h"
 
@@ -36,6 +42,14 @@ enum
 	MEMO_PASSED  /* output: a value */
 };
 
+/* What a qual asks of the length of its column. */
+typedef enum LengthTest
+{
+	NO_LENGTH_TEST,
+	IS_EMPTY,
+	IS_NOT_EMPTY
+} LengthTest;
+
 /* A vector operation takes about as long for this many rows as core takes for one value. */
 #define VECTOR_ROWS 16
 /* A costly expression is evaluated for each value of a range only if values repeat this often. */
@@ -45,6 +59,7 @@ struct HeapMemo
 {
 	AttrNumber attno;
 	bool costly;       /* the expression is; see expr_is_costly() */
+	LengthTest test;   /* the expression is column = '' or column <> '' */
 	uint64 dictionary; /* dictionary of the outcomes; 0: none */
 	uint8 *outcome;    /* [code]; the last one is for NULL */
 	MemoryContext cxt; /* outcomes and values of one range */
@@ -88,12 +103,34 @@ create_memo(AttrNumber attno, Expr *expr)
 	return memo;
 }
 
+/* Returns whether a qual compares a column of text with ''. */
+static LengthTest
+length_test(const OpExpr *op)
+{
+	const Const *constant;
+
+	if (!IsA(op, OpExpr) || (op->opfuncid != F_TEXTEQ && op->opfuncid != F_TEXTNE) ||
+		!expr_collation_is_deterministic(op->inputcollid))
+		return NO_LENGTH_TEST;
+	constant = lsecond(op->args);
+	if (!IsA(strip_implicit_coercions(linitial(op->args)), Var) || !IsA(constant, Const) ||
+		constant->constisnull || toast_raw_datum_size(constant->constvalue) != VARHDRSZ)
+		return NO_LENGTH_TEST;
+	return op->opfuncid == F_TEXTEQ ? IS_EMPTY : IS_NOT_EMPTY;
+}
+
 HeapMemo *
 heap_memo_create(const HeapTable *table, int q)
 {
-	AttrNumber attno = single_column(table, (Node *) table->quals[q]->expr);
+	Expr *expr = table->quals[q]->expr;
+	AttrNumber attno = single_column(table, (Node *) expr);
+	HeapMemo *memo;
 
-	return attno && table->closed[q] ? create_memo(attno, table->quals[q]->expr) : NULL;
+	if (attno == 0 || !table->closed[q])
+		return NULL;
+	memo = create_memo(attno, expr);
+	memo->test = length_test((OpExpr *) expr);
+	return memo;
 }
 
 bool
@@ -139,25 +176,52 @@ heap_memo_forget(HeapTable *table)
 }
 
 /*
- * Prepares the memo for the pinned range: empties it if it has outcomes of another range.
- * Returns false if the range's values repeat too little.
+ * Empties the memo if it has outcomes of another range than the pinned one. Returns whether it has
+ * none.
  */
 static bool
-prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
+renew_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 {
 	uint64 dictionary = heap_cached_dictionary(table->cached);
 	uint32 n = chunk->nentries + 1;
 
-	/* the results of a costly expression are kept across ranges, too (expr/memo.c) */
-	if (!chunk_repeats(chunk) || (memo->costly && chunk->nentries > chunk->nrows / COSTLY_REPEATS))
-		return false;
 	if (memo->dictionary == dictionary)
-		return true;
+		return false;
 	forget_values(memo, table);
 	memo->outcome = MemoryContextAllocZero(memo->cxt, n); /* MEMO_UNKNOWN */
 	if (memo->root)
 		memo->values = MemoryContextAlloc(memo->cxt, n * sizeof(Datum));
 	memo->dictionary = dictionary;
+	return true;
+}
+
+/* Prepares the memo for the pinned range. Returns false if the range's values repeat too little. */
+static bool
+prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
+{
+	/* the results of a costly expression are kept across ranges, too (expr/memo.c) */
+	if (!chunk_repeats(chunk) || (memo->costly && chunk->nentries > chunk->nrows / COSTLY_REPEATS))
+		return false;
+	renew_memo(memo, table, chunk);
+	return true;
+}
+
+/*
+ * Prepares the memo of a length test for the pinned range: has the outcomes of all values. Returns
+ * false if all rows are NULL.
+ */
+static bool
+prepare_lengths(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
+{
+	if (chunk->nentries == 0)
+		return false;
+	if (!renew_memo(memo, table, chunk))
+		return true;
+	memset(memo->outcome, memo->test == IS_NOT_EMPTY ? MEMO_PASSED : MEMO_FAILED, chunk->nentries);
+	for (uint32 code = 0; code < chunk->nentries; code++)
+		if (chunk_entry_is_empty(chunk, code))
+			memo->outcome[code] = memo->test == IS_EMPTY ? MEMO_PASSED : MEMO_FAILED;
+	memo->outcome[chunk->nentries] = MEMO_FAILED;
 	return true;
 }
 
@@ -197,8 +261,13 @@ heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16
 	uint32 codes[EXPR_ROWS];
 	int n = 0;
 
-	if ((table->quals[q]->vec && chunk->nentries > chunk->nrows / VECTOR_ROWS) ||
-		!prepare_memo(memo, table, chunk))
+	if (memo->test != NO_LENGTH_TEST)
+	{
+		if (!prepare_lengths(memo, table, chunk))
+			return -1;
+	}
+	else if ((table->quals[q]->vec && chunk->nentries > chunk->nrows / VECTOR_ROWS) ||
+			 !prepare_memo(memo, table, chunk))
 		return -1;
 	read_codes(chunk, feed, codes);
 	for (int i = 0; i < feed->rows.n; i++)

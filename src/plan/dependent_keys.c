@@ -3,8 +3,8 @@
  *	  Drops keys that depend on other keys.
  *
  * A key is dependent if it is an immutable function of other keys, or of nothing: the groups of x
- * and x - 1 are those of x.  The scan then groups by the other keys, and its projection computes the
- * dependent one for each group that it returns, as it does with any target expression.
+ * and x - 1 are those of x.  The scan then groups by the other keys, and its projection computes
+ * the dependent one for each group that it returns, as it does with any target expression.
  *
  * Equal values of the keys that the function reads must have equal bytes: 1.0 and 1.00 are equal,
  * but their texts are not, so rows with these keys are in two groups.
@@ -50,8 +50,7 @@ equal_is_identical(Node *key, Oid eqop)
 		return false;
 	function = get_opfamily_proc(family, input, input, BTEQUALIMAGE_PROC);
 	return OidIsValid(function) &&
-		DatumGetBool(
-			   OidFunctionCall1Coll(function, exprCollation(key), ObjectIdGetDatum(input)));
+		DatumGetBool(OidFunctionCall1Coll(function, exprCollation(key), ObjectIdGetDatum(input)));
 }
 
 /* Mutator: replaces other keys by nodes that stand for values which are there. */

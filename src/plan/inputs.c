@@ -79,8 +79,8 @@ grid_bin_input(GroupQuery *query, const Aggref *aggref)
 /*
  * Collects the inputs of keys, arguments and filters.  agg_inputs gets a list for each aggregate:
  * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments or of
- * their sources, and of its bin (aggmap_grid_bin).  Inputs that nothing reads come last: expressions
- * that only have to be evaluated.
+ * their sources, and of its bin (aggmap_grid_bin).  Inputs that nothing reads come last:
+ * expressions that only have to be evaluated.
  */
 void
 plan_collect_inputs(GroupQuery *query)
