@@ -544,16 +544,16 @@ int
 cpu_fallback_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
-	double fallbacks, left, rows;
+	double left, rows;
 
 	/* no row becomes a group any more */
-	if (table->frozen)
+	if (table->frozen || (table->mode == TABLE_SINGLE && table->ngroups > 0))
 		return MAX_RANGE;
-	fallbacks = fallbacks_memory(engine->fallbacks);
-	left = engine->env.mem_limit - fallbacks - group_table_memory(table);
+	left = (double) engine->env.mem_limit - fallbacks_memory(engine->fallbacks) -
+		group_table_memory(table);
 	if (table->ngroups == 0 || left <= 0)
 		return FALLBACK_ROWS;
-	rows = left / 4 / (fallbacks / table->ngroups + table->row_size);
+	rows = left / 4 / (fallbacks_group_bytes(engine->fallbacks, table) + table->row_size);
 	return (int) Max(Min(rows, MAX_RANGE), FALLBACK_ROWS) / 64 * 64;
 }
 

@@ -78,6 +78,8 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	n = Min(engine->out_capacity, end - from);
 	out->ngroups = n;
 	slots_complete(engine->slots, table, from, from + n);
+	if (engine->fallbacks)
+		fallbacks_complete(engine->fallbacks, table);
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k],

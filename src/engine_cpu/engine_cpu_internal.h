@@ -12,6 +12,7 @@
  *	loops.c			the loops over the monoid list
  *	fallback.c		fallback aggregates, which run their own transition functions
  *	exact_sums.c	exact aggregates of floats, for fallback.c
+ *	exact_grid.c	columns of doubles as integers, for exact_sums.c
  *
  * Each file calls only those below it in this list.
  */
@@ -169,6 +170,8 @@ extern void fallbacks_init_row(void *arg, char *row);
  */
 extern int fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch,
 							 uint32 known, size_t limit);
+/* Completes the states of all groups, before they are read. */
+extern void fallbacks_complete(FallbackWork *work, GroupTable *table);
 /* Combines a fallback aggregate's state in a table row with another state of it. */
 extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback,
 							  Datum value, bool isnull);
@@ -187,6 +190,8 @@ extern size_t fallbacks_memory(const FallbackWork *work);
  * takes constant time.
  */
 extern size_t fallbacks_held(const FallbackWork *work);
+/* Returns the mean bytes of a group's states; the table has groups. */
+extern double fallbacks_group_bytes(const FallbackWork *work, const GroupTable *table);
 /* Grouped input: frees the states of all groups but the last, which is about to become row 0. */
 extern void fallbacks_carry_last(FallbackWork *work);
 extern void fallbacks_reset(FallbackWork *work);

@@ -7,11 +7,15 @@
  */
 #include "postgres.h"
 
+#include "common/interruptible.h"
 #include "engine_cpu/exact_sums.h"
 
 /* Rows of groups are prefetched so many rows of the batch ahead, and then the states. */
 #define PREFETCH_ROWS 24
 #define PREFETCH_STATES 12
+
+/* Sums of integers by group have room for more rows: for 2^32 in a count. */
+#define MOST_GRID_ROWS ((int64) 1 << 31)
 
 bool
 exact_sums_take(const AggSpec *spec, const FallbackAgg *fallback)
@@ -211,9 +215,9 @@ add_run(ExactState *state, const double *x, int n)
 	}
 }
 
-/*
- * Add all rows of a batch to the states of their groups.
- */
+/* ---- rows of any groups ---------------------------------------------------- */
+
+/* Add rows to the states of their groups, one after the other. */
 #define ADD_ROWS(name, try_add, ...) \
 	static void name##_rows(const ExactSums *sums, const uint32 *at, const double *x, \
 							const double *y, int n) \
@@ -236,6 +240,82 @@ ADD_ROWS(squares, exact_try_squares, x[i])
 ADD_ROWS(pairs, exact_try_pairs, x[i], y[i])
 #undef ADD_ROWS
 
+static void
+add_rows(const ExactSums *sums, const uint32 *at, const double *x, const double *y, int n)
+{
+	if (sums->kind == EXACT_PAIRS)
+		pairs_rows(sums, at, x, y, n);
+	else if (sums->kind == EXACT_SQUARES)
+		squares_rows(sums, at, x, NULL, n);
+	else
+		sum_rows(sums, at, x, NULL, n);
+}
+
+/*
+ * Returns whether sums of integers by group can take the integers of the grids.  If sums of others
+ * are there, they are moved to the states first, unless there are few rows for so many groups.
+ */
+static bool
+accept_grids(const ExactSums *sums, ExactGrid *const *grids)
+{
+	GridSums *by_group = sums->by_group;
+	bool same = true;
+
+	for (int i = 0; i < exact_sums(sums->kind); i++)
+	{
+		if (grids[i]->unit == EXACT_NO_WINDOW)
+			return false;
+		same &= by_group->unit[i] == grids[i]->unit;
+	}
+	if (by_group->rows > 0 && (!same || by_group->rows > MOST_GRID_ROWS))
+	{
+		if (by_group->rows < by_group->ngroups)
+			return false;
+		exact_sums_complete(sums);
+	}
+	for (int i = 0; i < exact_sums(sums->kind); i++)
+		by_group->unit[i] = grids[i]->unit;
+	return true;
+}
+
+/* Adds n rows, at most GRID_ROWS, to the sums of integers by group; the others to the states. */
+static void
+add_integers(const ExactSums *sums, const uint32 *at, const double *x, const double *y, int n)
+{
+	ExactGrid *grid = sums->grid[0];
+
+	exact_grid_load(grid, x, n);
+	if (sums->kind == EXACT_PAIRS)
+	{
+		exact_grid_load(sums->grid[1], y, n);
+		exact_grid_add_others(grid, sums->grid[1]);
+	}
+	if (!accept_grids(sums, sums->grid))
+	{
+		sums->by_group->rows += sums->by_group->rows > 0 ? n : 0;
+		add_rows(sums, at, x, y, n);
+		return;
+	}
+	grid_sums_add(sums->by_group, &sums->numbers, at, sums->grid, n);
+	for (int o = 0; o < grid->nothers; o++)
+	{
+		int i = grid->others[o];
+
+		add_rows(sums, at + i, x + i, y ? y + i : NULL, 1);
+	}
+}
+
+void
+exact_sums_complete(const ExactSums *sums)
+{
+	GridSums *by_group = sums->by_group;
+
+	INTERRUPTIBLE_FOR (group, 0, by_group->rows > 0 ? by_group->ngroups : 0)
+		if (grid_sums_any(by_group, group))
+			grid_sums_move(by_group, group, made_state(sums, group * sums->row_cells));
+	by_group->rows = 0;
+}
+
 /* Returns the values of a column as doubles, in `buffer` if it has others. */
 static const double *
 doubles(const Column *col, int n, double *buffer)
@@ -254,24 +334,26 @@ exact_sums_add_batch(const ExactSums *sums, const GroupTable *table, const Batch
 					 const FallbackAgg *fallback)
 {
 	int n = batch->nrows;
-	const double *first = doubles(&batch->cols[fallback->argcol[0]], n, sums->buffer[0]);
+	const double *x = doubles(&batch->cols[fallback->argcol[0]], n, sums->buffer[0]);
+	const double *y = NULL;
 
-	switch (sums->kind)
+	if (sums->kind == EXACT_SUM && table->nruns > 0 && table->mean_run >= EXACT_MIN_RUN)
 	{
-		case EXACT_SUM:
-			if (table->nruns > 0 && table->mean_run >= EXACT_MIN_RUN)
-				for (int r = 0; r < table->nruns; r++)
-					add_run(made_state(sums, table->run_at[r]), first + table->run_start[r],
-							table->run_start[r + 1] - table->run_start[r]);
-			else
-				sum_rows(sums, table->at, first, NULL, n);
-			break;
-		case EXACT_SQUARES:
-			squares_rows(sums, table->at, first, NULL, n);
-			break;
-		case EXACT_PAIRS:
-			pairs_rows(sums, table->at,
-					   doubles(&batch->cols[fallback->argcol[1]], n, sums->buffer[1]), first, n);
-			break;
+		for (int r = 0; r < table->nruns; r++)
+			add_run(made_state(sums, table->run_at[r]), x + table->run_start[r],
+					table->run_start[r + 1] - table->run_start[r]);
+		return;
 	}
+	if (sums->kind == EXACT_PAIRS)
+	{
+		/* arguments of core's aggregates are y, x */
+		y = x;
+		x = doubles(&batch->cols[fallback->argcol[1]], n, sums->buffer[1]);
+	}
+	if (sums->by_group->sums == NULL)
+		add_rows(sums, table->at, x, y, n);
+	else
+		for (int from = 0; from < n; from += GRID_ROWS)
+			add_integers(sums, table->at + from, x + from, y ? y + from : NULL,
+						 Min(n - from, GRID_ROWS));
 }

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "aggregates/exact.h"
+#include "engine_cpu/exact_grid.h"
 #include "groups/table.h"
 
 /* Mean length of runs of equal keys from which a run's sum is kept in registers. */
@@ -20,6 +21,10 @@ typedef struct ExactSums
 	char *states;      /* the FallbackState in the first row of the table */
 	bool prefetch;     /* the states do not fit into the processor's caches */
 	double *buffer[2]; /* memory for a column of a batch */
+	ExactGrid *grid[2]; /* memory for x and y as integers */
+	GridSums *by_group; /* sums of integers that the states do not have yet */
+	uint32 row_cells;     /* of the table */
+	GroupNumbers numbers; /* of the table's groups */
 	/* Returns a new state for the group at an offset. */
 	ExactState *(*create)(void *arg, uint32 at);
 	void *arg;
@@ -37,5 +42,8 @@ extern void exact_sums_add_row(ExactState *state, const Batch *batch, const Fall
  */
 extern void exact_sums_add_batch(const ExactSums *sums, const GroupTable *table, const Batch *batch,
 								 const FallbackAgg *fallback);
+
+/* Moves all sums of integers to the states. */
+extern void exact_sums_complete(const ExactSums *sums);
 
 #endif /* GPUAGG_EXACT_SUMS_H */

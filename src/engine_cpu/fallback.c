@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
 #include "utils/fmgroids.h"
@@ -43,6 +44,8 @@ typedef struct FallbackCall
 	AggStep step;    /* a function that replaces most calls of the transition function, or NULL */
 	ExactKind exact; /* exact_sums.c adds the rows to states of this kind; 0: it does not */
 	double *buffer[2];
+	ExactGrid *grid[2];
+	GridSums by_group;
 
 	/* valid for one batch */
 	bool skipped; /* no row counts */
@@ -63,6 +66,8 @@ struct FallbackWork
 	ExprContext *temp; /* reset after each input row */
 	ExprContext *states;
 	ExprContext *carry[2]; /* grouped input: states of row 0, and of the last row */
+	size_t mem_limit;
+	size_t empty; /* bytes of these contexts without states */
 	FallbackCall *calls;
 };
 
@@ -100,9 +105,13 @@ create_states_context(size_t mem_limit)
 static void
 prepare_exact(FallbackCall *call, const FallbackAgg *fallback, int batch_rows)
 {
-	call->exact = exact_kind_of(&fallback->transfn);
+	call->exact = call->by_group.kind = exact_kind_of(&fallback->transfn);
 	for (int a = 0; a < fallback->nargs; a++)
+	{
 		call->buffer[a] = palloc(batch_rows * sizeof(double));
+		call->grid[a] = palloc(sizeof(ExactGrid));
+		exact_grid_init(call->grid[a]);
+	}
 }
 
 FallbackWork *
@@ -112,6 +121,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 	FallbackWork *work = palloc0(sizeof(FallbackWork));
 
 	work->spec = spec;
+	work->mem_limit = mem_limit;
 	work->aggstate = makeNode(AggState);
 	work->temp = CreateStandaloneExprContext();
 	work->states = create_states_context(mem_limit);
@@ -137,6 +147,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 		call->serial = prepare_call(work, &fallback->serialfn, 1, InvalidOid);
 		call->deserial = prepare_call(work, &fallback->deserialfn, 2, InvalidOid);
 	}
+	work->empty = fallbacks_memory(work);
 	MemoryContextSwitchTo(old);
 	return work;
 }
@@ -354,6 +365,14 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 #define EXACT_CACHED_GROUPS 2048
 
 /*
+ * For exact aggregates, integers are added by group: for so many groups, in memory for at least so
+ * many, and in this share of the memory.
+ */
+#define MOST_BY_GROUP (256 * 1024)
+#define LEAST_BY_GROUP 16
+#define BY_GROUP_SHARE 16
+
+/*
  * Prefetches what rows after i of the batch need of aggregate o. With many groups, most of the time
  * would be waits for states. It is always inline, because gcc omits calls of functions that only
  * prefetch.
@@ -400,6 +419,61 @@ create_exact_state(void *arg, uint32 at)
 	return created;
 }
 
+/* Returns where the states of exact aggregate o are. *place must stay as long as the result. */
+static ExactSums
+exact_sums_of(FallbackWork *work, int o, GroupTable *table, ExactPlace *place)
+{
+	FallbackCall *call = &work->calls[o];
+	ExactSums sums = {
+		.kind = call->exact,
+		.states = (char *) &group_fallbacks(table, table->rows)[o],
+		.prefetch = table->ngroups > EXACT_CACHED_GROUPS,
+		.by_group = &call->by_group,
+		.row_cells = table->row_cells,
+		.numbers = group_numbers(table->row_cells),
+		.create = create_exact_state,
+		.arg = place,
+	};
+
+	*place = (ExactPlace){work, table, o};
+	memcpy(sums.buffer, call->buffer, sizeof(sums.buffer));
+	memcpy(sums.grid, call->grid, sizeof(sums.grid));
+	return sums;
+}
+
+/*
+ * Makes room for sums of integers by group, or frees it, as the groups became too many.  With
+ * grouped input there is none: groups move to other rows.
+ */
+static void
+room_by_group(FallbackWork *work, const ExactSums *sums, const GroupTable *table)
+{
+	GridSums *by_group = sums->by_group;
+	Size width = grid_sums_words(sums->kind) * sizeof(uint64);
+	uint32 room = Max(pg_nextpower2_32(table->ngroups), LEAST_BY_GROUP);
+	uint64 *old = by_group->sums;
+
+	if (table->mode == TABLE_SEGMENTED || (old != NULL && table->ngroups <= by_group->ngroups))
+		return;
+	if (table->ngroups > MOST_BY_GROUP || room * width > work->mem_limit / BY_GROUP_SHARE)
+	{
+		if (old == NULL)
+			return;
+		exact_sums_complete(sums);
+		by_group->sums = NULL;
+	}
+	else
+	{
+		by_group->sums =
+			MemoryContextAllocZero(work->states->ecxt_per_tuple_memory, room * width);
+		if (old != NULL)
+			memcpy(by_group->sums, old, by_group->ngroups * width);
+		by_group->ngroups = room;
+	}
+	if (old != NULL)
+		pfree(old);
+}
+
 /*
  * Advances the states of exact aggregate o by all rows of a batch at once. Returns false if some
  * row has no group or may not count.
@@ -408,20 +482,31 @@ static bool
 advance_exactly(FallbackWork *work, int o, GroupTable *table, const Batch *batch)
 {
 	const FallbackAgg *fallback = &work->spec->fallbacks[o];
-	const FallbackCall *call = &work->calls[o];
-	ExactPlace place = {work, table, o};
-	ExactSums sums = {.kind = call->exact, .create = create_exact_state, .arg = &place};
+	ExactPlace place;
+	ExactSums sums;
 
 	if (table->denied || fallback->filter >= 0 || table->ngroups == 0)
 		return false;
 	for (int a = 0; a < fallback->nargs; a++)
 		if (batch->cols[fallback->argcol[a]].validity)
 			return false;
-	sums.states = (char *) &group_fallbacks(table, table->rows)[o];
-	sums.prefetch = table->ngroups > EXACT_CACHED_GROUPS;
-	memcpy(sums.buffer, call->buffer, sizeof(sums.buffer));
+	sums = exact_sums_of(work, o, table, &place);
+	room_by_group(work, &sums, table);
 	exact_sums_add_batch(&sums, table, batch, fallback);
 	return true;
+}
+
+void
+fallbacks_complete(FallbackWork *work, GroupTable *table)
+{
+	for (int o = 0; o < work->spec->nfallbacks; o++)
+		if (work->calls[o].by_group.rows > 0)
+		{
+			ExactPlace place;
+			ExactSums sums = exact_sums_of(work, o, table, &place);
+
+			exact_sums_complete(&sums);
+		}
 }
 
 /*
@@ -645,6 +730,14 @@ fallbacks_memory(const FallbackWork *work)
 		MemoryContextMemAllocated(work->carry[1]->ecxt_per_tuple_memory, true);
 }
 
+double
+fallbacks_group_bytes(const FallbackWork *work, const GroupTable *table)
+{
+	size_t bytes = fallbacks_memory(work);
+
+	return bytes > work->empty ? (bytes - work->empty) / (double) table->ngroups : 0;
+}
+
 /*
  * Called before group_table_carry_last makes the last of several rows row 0: frees the states of
  * all other rows.
@@ -664,7 +757,10 @@ void
 fallbacks_reset(FallbackWork *work)
 {
 	for (int o = 0; o < work->spec->nfallbacks; o++)
+	{
 		work->calls[o].seen.dictionary = 0;
+		work->calls[o].by_group = (GridSums){.kind = work->calls[o].exact};
+	}
 	ReScanExprContext(work->states);
 	ReScanExprContext(work->carry[0]);
 	ReScanExprContext(work->carry[1]);

@@ -1,0 +1,336 @@
+/*
+ * exact_grid.c
+ *	  Columns of doubles as integers times one power of two, and sums of such integers by group.
+ *
+ * A value is split into a multiple of 2^high and one of 2^low by adding and subtracting large
+ * numbers, as in Rump, Ogita and Oishi, "Accurate Floating-Point Summation" (2008), and Demmel and
+ * Nguyen, "Fast Reproducible Floating-Point Summation" (2013).  There the parts are added as
+ * doubles.  Here the bits of the sums are read: they are those of the large number plus the
+ * multiple.  So both parts become one integer.
+ */
+#include "postgres.h"
+
+#include "engine_cpu/exact_grid.h"
+
+/* Values are below 2^GRID_BITS units in absolute value, and HIGH units are a multiple of 2^high. */
+#define GRID_BITS 63
+#define HIGH 31
+
+/* The values that may be larger than those for which a unit is chosen. */
+#define MARGIN_BITS 1
+
+/* At most one of so many values may be one of the others, and these few in addition. */
+#define OTHERS_SHARE 8
+#define FEW_OTHERS 16
+
+/* Most calls in a row that look for no unit. */
+#define MOST_SKIPS 63
+
+/* Exponents, as bits of a double, with which all powers of two here are normal doubles. */
+#define LEAST_EXPONENT 200
+#define GREATEST_EXPONENT 1900
+
+typedef double Doubles __attribute__((vector_size(16)));
+typedef int64 Longs __attribute__((vector_size(16)));
+typedef uint64 Words __attribute__((vector_size(16)));
+#define LANES 2
+#define STEP (4 * LANES)
+
+/* Returns a power of two, whose exponent is that of a normal double. */
+static inline double
+power_of_two(int exponent)
+{
+	uint64 bits = (uint64) (exponent + 1023) << 52;
+	double result;
+
+	memcpy(&result, &bits, sizeof(result));
+	return result;
+}
+
+void
+exact_grid_init(ExactGrid *grid)
+{
+	grid->unit = EXACT_NO_WINDOW;
+	grid->skip = grid->skipped = 0;
+	grid->nothers = 0;
+}
+
+/*
+ * Returns a unit for n values, without the largest of them if these are few; EXACT_NO_WINDOW if
+ * there is none.
+ */
+static int16
+suitable_unit(const double *x, int n)
+{
+	uint16 counts[2048] = {0};
+	int larger = 0;
+	int e = 2047;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint64 bits;
+
+		memcpy(&bits, &x[i], sizeof(bits));
+		counts[bits >> 52 & 0x7ff]++;
+	}
+	while (e > LEAST_EXPONENT && (larger += counts[e]) <= n / (2 * OTHERS_SHARE))
+		e--;
+	if (e <= LEAST_EXPONENT || e >= GREATEST_EXPONENT)
+		return EXACT_NO_WINDOW;
+	/* all values with this exponent are below 2^(e - 1022) */
+	return e - 1022 + MARGIN_BITS - GRID_BITS - EXACT_LOWEST_POSITION;
+}
+
+/* Numbers that split values, see above. */
+typedef struct Splitter
+{
+	double high, low;
+	double bound;
+	uint64 bits; /* what the bits of high and low add to the integers */
+} Splitter;
+
+static Splitter
+splitter(int16 unit)
+{
+	int low = unit + EXACT_LOWEST_POSITION;
+	Splitter s = {
+		.high = 1.5 * power_of_two(low + HIGH + 52),
+		.low = 1.5 * power_of_two(low + 52),
+		.bound = power_of_two(low + GRID_BITS),
+	};
+	uint64 high_bits, low_bits;
+
+	memcpy(&high_bits, &s.high, sizeof(high_bits));
+	memcpy(&low_bits, &s.low, sizeof(low_bits));
+	s.bits = (high_bits << HIGH) + low_bits;
+	return s;
+}
+
+/* Sets m to two values. Returns lanes of -1 where it is not possible, and of 0. */
+static inline Longs
+split(const Splitter *s, Doubles v, int64 *m)
+{
+	Doubles high = v + s->high;
+	Doubles rest = v - (high - s->high);
+	Doubles low = rest + s->low;
+	Words integers = ((Words) high << HIGH) + (Words) low - s->bits;
+
+	memcpy(m, &integers, sizeof(integers));
+	/* without the sign; NaN differs from itself */
+	v = (Doubles) ((Words) v << 1 >> 1);
+	return (Longs) (low - s->low != rest) | (Longs) (v >= s->bound);
+}
+
+/* Sets m and the others, with the grid's unit. */
+static void
+load(ExactGrid *grid, const double *x, int n)
+{
+	Splitter s = splitter(grid->unit);
+
+	grid->nothers = 0;
+	for (int i = 0; i < n; i += STEP)
+	{
+		double last[STEP] = {0};
+		const double *from = &x[i];
+		Doubles v[STEP / LANES];
+		Longs bad[STEP / LANES];
+		Longs any = {0};
+
+		if (unlikely(n - i < STEP))
+			from = memcpy(last, from, (n - i) * sizeof(double));
+		memcpy(v, from, sizeof(v));
+		for (int k = 0; k < STEP / LANES; k++)
+		{
+			bad[k] = split(&s, v[k], &grid->m[i + k * LANES]);
+			any |= bad[k];
+		}
+		if (unlikely(any[0] | any[1]))
+			for (int k = 0; k < STEP; k++)
+				if (bad[k / LANES][k % LANES])
+					grid->others[grid->nothers++] = i + k;
+	}
+}
+
+/* Returns whether the unit suits n values that are loaded. */
+static inline bool
+suits(const ExactGrid *grid, int n)
+{
+	return grid->nothers <= n / OTHERS_SHARE + FEW_OTHERS;
+}
+
+void
+exact_grid_load_none(ExactGrid *grid, int n)
+{
+	grid->nothers = n;
+	for (int i = 0; i < n; i++)
+		grid->others[i] = i;
+}
+
+void
+exact_grid_load(ExactGrid *grid, const double *x, int n)
+{
+	if (grid->unit != EXACT_NO_WINDOW)
+	{
+		load(grid, x, n);
+		if (likely(suits(grid, n)))
+			return;
+	}
+	if (grid->skipped < grid->skip)
+	{
+		grid->skipped++;
+		exact_grid_load_none(grid, n);
+		return;
+	}
+	grid->unit = suitable_unit(x, n);
+	if (grid->unit != EXACT_NO_WINDOW)
+		load(grid, x, n);
+	if (grid->unit != EXACT_NO_WINDOW && suits(grid, n))
+		grid->skip = 0;
+	else
+	{
+		grid->unit = EXACT_NO_WINDOW;
+		grid->skip = Min(2 * grid->skip + 1, MOST_SKIPS);
+		exact_grid_load_none(grid, n);
+	}
+	grid->skipped = 0;
+}
+
+void
+exact_grid_add_others(ExactGrid *grid, const ExactGrid *other)
+{
+	uint16 rows[GRID_ROWS];
+	int a = 0;
+	int b = 0;
+	int n = 0;
+
+	if (other->nothers == 0)
+		return;
+	while (a < grid->nothers || b < other->nothers)
+	{
+		uint16 x = a < grid->nothers ? grid->others[a] : GRID_ROWS;
+		uint16 y = b < other->nothers ? other->others[b] : GRID_ROWS;
+
+		rows[n++] = Min(x, y);
+		a += x <= y;
+		b += y <= x;
+	}
+	memcpy(grid->others, rows, n * sizeof(uint16));
+	grid->nothers = n;
+}
+
+/* ---- sums by group ------------------------------------------------------- */
+
+/* The number of rows is added to the words of a sum from this bit on. */
+#define COUNT_BIT 96
+
+GroupNumbers
+group_numbers(uint32 cells)
+{
+	GroupNumbers numbers = {.shift = __builtin_ctz(cells)};
+	uint32 odd = cells >> numbers.shift;
+
+	/* Newton's method doubles the right bits: odd * odd is 1 modulo 8 */
+	numbers.inverse = odd;
+	for (int bits = 3; bits < 32; bits *= 2)
+		numbers.inverse *= 2 - odd * numbers.inverse;
+	return numbers;
+}
+
+/* Adds a value and a row. */
+static inline void
+add_value(uint64 *words, int64 m)
+{
+	uint64 low = words[0] + (uint64) m;
+
+	words[1] += (uint64) (m >> 63) + (UINT64CONST(1) << (COUNT_BIT - 64)) + (low < words[0]);
+	words[0] = low;
+}
+
+/* Adds a product of two values. */
+static inline void
+add_product(uint64 *words, int64 a, int64 b)
+{
+	gpuagg_i128 product = (gpuagg_i128) a * b;
+	bool carry = exact_add_words(words, 0, (gpuagg_u128) product);
+
+	words[2] += (uint64) (product >> 127) + carry;
+}
+
+/* Adds the rows from .. end - 1. */
+static pg_attribute_always_inline void
+add_rows(GridSums *sums, ExactKind kind, const GroupNumbers *numbers, const uint32 *at,
+		 const int64 *x, const int64 *y, int from, int end)
+{
+	int shift = numbers->shift;
+	uint32 inverse = numbers->inverse;
+	uint64 *all = sums->sums;
+	size_t width = grid_sums_words(kind);
+
+	for (int i = from; i < end; i++)
+	{
+		uint64 *words = all + (size_t) ((at[i] >> shift) * inverse) * width;
+
+		add_value(words, x[i]);
+		if (kind == EXACT_SQUARES)
+			add_product(words + GRID_SUM_WORDS, x[i], x[i]);
+		else if (kind == EXACT_PAIRS)
+		{
+			uint64 *products = words + 2 * GRID_SUM_WORDS;
+
+			add_value(words + GRID_SUM_WORDS, y[i]);
+			add_product(products + EXACT_XX * GRID_PRODUCT_WORDS, x[i], x[i]);
+			add_product(products + EXACT_XY * GRID_PRODUCT_WORDS, x[i], y[i]);
+			add_product(products + EXACT_YY * GRID_PRODUCT_WORDS, y[i], y[i]);
+		}
+	}
+}
+
+void
+grid_sums_add(GridSums *sums, const GroupNumbers *numbers, const uint32 *at,
+			  ExactGrid *const *grids, int n)
+{
+	const ExactGrid *x = grids[0];
+	int from = 0;
+
+	for (int o = 0; o <= x->nothers; o++)
+	{
+		int end = o < x->nothers ? x->others[o] : n;
+
+		if (sums->kind == EXACT_SUM)
+			add_rows(sums, EXACT_SUM, numbers, at, x->m, NULL, from, end);
+		else if (sums->kind == EXACT_SQUARES)
+			add_rows(sums, EXACT_SQUARES, numbers, at, x->m, NULL, from, end);
+		else
+			add_rows(sums, EXACT_PAIRS, numbers, at, x->m, grids[1]->m, from, end);
+		from = end + 1;
+	}
+	sums->rows += n;
+}
+
+void
+grid_sums_move(GridSums *sums, uint32 group, ExactState *state)
+{
+	ExactState added;
+	uint64 *words = &sums->sums[(size_t) group * grid_sums_words(sums->kind)];
+	uint64 *next = words;
+
+	exact_init(&added, sums->kind);
+	for (int i = 0; i < exact_sums(sums->kind); i++, next += GRID_SUM_WORDS)
+	{
+		gpuagg_u128 sum;
+
+		memcpy(&sum, next, sizeof(sum));
+		/* a negative sum has taken 1 from the count */
+		added.n = (int64) ((sum + ((gpuagg_u128) 1 << (COUNT_BIT - 1))) >> COUNT_BIT);
+		added.sum[i] = (gpuagg_i128) (sum - ((gpuagg_u128) added.n << COUNT_BIT));
+		added.unit[i] = sums->unit[i];
+	}
+	for (int i = 0; i < exact_products(sums->kind); i++, next += GRID_PRODUCT_WORDS)
+	{
+		memcpy(added.product[i], next, GRID_PRODUCT_WORDS * sizeof(uint64));
+		for (int w = GRID_PRODUCT_WORDS; w < EXACT_WINDOW_WORDS; w++)
+			added.product[i][w] = next[GRID_PRODUCT_WORDS - 1] >> 63 ? PG_UINT64_MAX : 0;
+	}
+	memset(words, 0, (char *) next - (char *) words);
+	exact_combine(state, &added);
+}
