@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "engine_cpu/exact_grid.h"
+#include "engine_cpu/exact_vectors.h"
 
 /* Values are below 2^GRID_BITS units in absolute value, and HIGH units are a multiple of 2^high. */
 #define GRID_BITS 63
@@ -30,22 +31,7 @@
 #define LEAST_EXPONENT 200
 #define GREATEST_EXPONENT 1900
 
-typedef double Doubles __attribute__((vector_size(16)));
-typedef int64 Longs __attribute__((vector_size(16)));
-typedef uint64 Words __attribute__((vector_size(16)));
-#define LANES 2
 #define STEP (4 * LANES)
-
-/* Returns a power of two, whose exponent is that of a normal double. */
-static inline double
-power_of_two(int exponent)
-{
-	uint64 bits = (uint64) (exponent + 1023) << 52;
-	double result;
-
-	memcpy(&result, &bits, sizeof(result));
-	return result;
-}
 
 void
 exact_grid_init(ExactGrid *grid)
@@ -67,12 +53,7 @@ suitable_unit(const double *x, int n)
 	int e = 2047;
 
 	for (int i = 0; i < n; i++)
-	{
-		uint64 bits;
-
-		memcpy(&bits, &x[i], sizeof(bits));
-		counts[bits >> 52 & 0x7ff]++;
-	}
+		counts[exact_bits(x[i]) >> 52 & 0x7ff]++;
 	while (e > LEAST_EXPONENT && (larger += counts[e]) <= n / (2 * OTHERS_SHARE))
 		e--;
 	if (e <= LEAST_EXPONENT || e >= GREATEST_EXPONENT)
@@ -85,7 +66,7 @@ suitable_unit(const double *x, int n)
 typedef struct Splitter
 {
 	double high, low;
-	double bound;
+	uint64 bound; /* bits of a double */
 	uint64 bits; /* what the bits of high and low add to the integers */
 } Splitter;
 
@@ -94,20 +75,17 @@ splitter(int16 unit)
 {
 	int low = unit + EXACT_LOWEST_POSITION;
 	Splitter s = {
-		.high = 1.5 * power_of_two(low + HIGH + 52),
-		.low = 1.5 * power_of_two(low + 52),
-		.bound = power_of_two(low + GRID_BITS),
+		.high = 1.5 * exact_power_of_two(low + HIGH + 52),
+		.low = 1.5 * exact_power_of_two(low + 52),
+		.bound = exact_bits(exact_power_of_two(low + GRID_BITS)),
 	};
-	uint64 high_bits, low_bits;
 
-	memcpy(&high_bits, &s.high, sizeof(high_bits));
-	memcpy(&low_bits, &s.low, sizeof(low_bits));
-	s.bits = (high_bits << HIGH) + low_bits;
+	s.bits = (exact_bits(s.high) << HIGH) + exact_bits(s.low);
 	return s;
 }
 
-/* Sets m to two values. Returns lanes of -1 where it is not possible, and of 0. */
-static inline Longs
+/* Sets m to two values. Returns lanes with bits where it is not possible. */
+static inline Words
 split(const Splitter *s, Doubles v, int64 *m)
 {
 	Doubles high = v + s->high;
@@ -116,9 +94,7 @@ split(const Splitter *s, Doubles v, int64 *m)
 	Words integers = ((Words) high << HIGH) + (Words) low - s->bits;
 
 	memcpy(m, &integers, sizeof(integers));
-	/* without the sign; NaN differs from itself */
-	v = (Doubles) ((Words) v << 1 >> 1);
-	return (Longs) (low - s->low != rest) | (Longs) (v >= s->bound);
+	return (Words) ((low - s->low) - rest) | exact_large(v, s->bound);
 }
 
 /* Sets m and the others, with the grid's unit. */
@@ -133,8 +109,8 @@ load(ExactGrid *grid, const double *x, int n)
 		double last[STEP] = {0};
 		const double *from = &x[i];
 		Doubles v[STEP / LANES];
-		Longs bad[STEP / LANES];
-		Longs any = {0};
+		Words bad[STEP / LANES];
+		Words any = {0};
 
 		if (unlikely(n - i < STEP))
 			from = memcpy(last, from, (n - i) * sizeof(double));
@@ -223,6 +199,8 @@ exact_grid_add_others(ExactGrid *grid, const ExactGrid *other)
 /* The number of rows is added to the words of a sum from this bit on. */
 #define COUNT_BIT 96
 
+#define MOST_WORDS (2 * GRID_SUM_WORDS + 3 * GRID_PRODUCT_WORDS)
+
 GroupNumbers
 group_numbers(uint32 cells)
 {
@@ -256,7 +234,25 @@ add_product(uint64 *words, int64 a, int64 b)
 	words[2] += (uint64) (product >> 127) + carry;
 }
 
-/* Adds the rows from .. end - 1. */
+/* Adds row i to the sums of its group. */
+static pg_attribute_always_inline void
+add_row(uint64 *words, ExactKind kind, const int64 *x, const int64 *y, int i)
+{
+	add_value(words, x[i]);
+	if (kind == EXACT_SQUARES)
+		add_product(words + GRID_SUM_WORDS, x[i], x[i]);
+	else if (kind == EXACT_PAIRS)
+	{
+		uint64 *products = words + 2 * GRID_SUM_WORDS;
+
+		add_value(words + GRID_SUM_WORDS, y[i]);
+		add_product(products + EXACT_XX * GRID_PRODUCT_WORDS, x[i], x[i]);
+		add_product(products + EXACT_XY * GRID_PRODUCT_WORDS, x[i], y[i]);
+		add_product(products + EXACT_YY * GRID_PRODUCT_WORDS, y[i], y[i]);
+	}
+}
+
+/* Adds the rows from .. end - 1. at: NULL if all belong to group 0. */
 static pg_attribute_always_inline void
 add_rows(GridSums *sums, ExactKind kind, const GroupNumbers *numbers, const uint32 *at,
 		 const int64 *x, const int64 *y, int from, int end)
@@ -266,23 +262,19 @@ add_rows(GridSums *sums, ExactKind kind, const GroupNumbers *numbers, const uint
 	uint64 *all = sums->sums;
 	size_t width = grid_sums_words(kind);
 
-	for (int i = from; i < end; i++)
+	if (at == NULL)
 	{
-		uint64 *words = all + (size_t) ((at[i] >> shift) * inverse) * width;
+		/* copied, so that they are in registers */
+		uint64 words[MOST_WORDS];
 
-		add_value(words, x[i]);
-		if (kind == EXACT_SQUARES)
-			add_product(words + GRID_SUM_WORDS, x[i], x[i]);
-		else if (kind == EXACT_PAIRS)
-		{
-			uint64 *products = words + 2 * GRID_SUM_WORDS;
-
-			add_value(words + GRID_SUM_WORDS, y[i]);
-			add_product(products + EXACT_XX * GRID_PRODUCT_WORDS, x[i], x[i]);
-			add_product(products + EXACT_XY * GRID_PRODUCT_WORDS, x[i], y[i]);
-			add_product(products + EXACT_YY * GRID_PRODUCT_WORDS, y[i], y[i]);
-		}
+		memcpy(words, all, width * sizeof(uint64));
+		for (int i = from; i < end; i++)
+			add_row(words, kind, x, y, i);
+		memcpy(all, words, width * sizeof(uint64));
+		return;
 	}
+	for (int i = from; i < end; i++)
+		add_row(all + (size_t) ((at[i] >> shift) * inverse) * width, kind, x, y, i);
 }
 
 void

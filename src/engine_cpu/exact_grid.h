@@ -72,8 +72,8 @@ grid_sums_words(ExactKind kind)
 }
 
 /*
- * Adds n rows to the sums, without the others of grids[0].  at: offsets of the rows' groups.
- * grids[1]: only for EXACT_PAIRS.
+ * Adds n rows to the sums, without the others of grids[0].  at: offsets of the rows' groups;
+ * NULL if there is one group.  grids[1]: only for EXACT_PAIRS.
  */
 extern void grid_sums_add(GridSums *sums, const GroupNumbers *numbers, const uint32 *at,
 						  ExactGrid *const *grids, int n);

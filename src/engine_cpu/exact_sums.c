@@ -9,6 +9,7 @@
 
 #include "common/interruptible.h"
 #include "engine_cpu/exact_sums.h"
+#include "engine_cpu/exact_vectors.h"
 
 /* Rows of groups are prefetched so many rows of the batch ahead, and then the states. */
 #define PREFETCH_ROWS 24
@@ -117,21 +118,6 @@ add_values(ExactState *state, const double *x, int n)
 #define HIGH_BITS 41
 #define LOW_BITS 42
 
-typedef double Doubles __attribute__((vector_size(16)));
-typedef int64 Longs __attribute__((vector_size(16)));
-#define LANES 2
-
-/* Returns a power of two, whose exponent is that of a normal double. */
-static inline double
-power_of_two(int exponent)
-{
-	uint64 bits = (uint64) (exponent + 1023) << 52;
-	double result;
-
-	memcpy(&result, &bits, sizeof(result));
-	return result;
-}
-
 /*
  * Sets state->top to an exponent of more than the largest of n values; EXACT_NO_BOUND if blocks
  * cannot have them.
@@ -161,13 +147,13 @@ add_block(ExactState *state, const double *x, int n)
 {
 	int high = state->top - HIGH_BITS;
 	int low = high - LOW_BITS;
-	double bound = power_of_two(state->top);
+	uint64 bound = exact_bits(exact_power_of_two(state->top));
 	/* adding and subtracting these rounds to multiples of 2^high and 2^low */
-	double round_high = 1.5 * power_of_two(high + 52);
-	double round_low = 1.5 * power_of_two(low + 52);
+	double round_high = 1.5 * exact_power_of_two(high + 52);
+	double round_low = 1.5 * exact_power_of_two(low + 52);
 	Doubles sum_high[2] = {{0}};
 	Doubles sum_low[2] = {{0}};
-	Longs bad = {0};
+	Words bad = {0}; /* has bits if there are values that blocks cannot have */
 
 	for (int i = 0; i < n; i += 2 * LANES)
 		for (int k = 0; k < 2; k++)
@@ -178,7 +164,7 @@ add_block(ExactState *state, const double *x, int n)
 			q = (v + round_high) - round_high;
 			r = v - q;
 			s = (r + round_low) - round_low;
-			bad |= (Longs) (r != s) | (Longs) (v >= bound) | (Longs) (v <= -bound);
+			bad |= (Words) (s - r) | exact_large(v, bound);
 			sum_high[k] += q;
 			sum_low[k] += s;
 		}
@@ -186,9 +172,9 @@ add_block(ExactState *state, const double *x, int n)
 		return false;
 	sum_high[0] += sum_high[1];
 	sum_low[0] += sum_low[1];
-	exact_add_integer(state, (int64) ((sum_high[0][0] + sum_high[0][1]) * power_of_two(-high)),
+	exact_add_integer(state, (int64) ((sum_high[0][0] + sum_high[0][1]) * exact_power_of_two(-high)),
 					  high - EXACT_LOWEST_POSITION);
-	exact_add_integer(state, (int64) ((sum_low[0][0] + sum_low[0][1]) * power_of_two(-low)),
+	exact_add_integer(state, (int64) ((sum_low[0][0] + sum_low[0][1]) * exact_power_of_two(-low)),
 					  low - EXACT_LOWEST_POSITION);
 	state->n += n;
 	return true;
@@ -296,7 +282,7 @@ add_integers(const ExactSums *sums, const uint32 *at, const double *x, const dou
 		add_rows(sums, at, x, y, n);
 		return;
 	}
-	grid_sums_add(sums->by_group, &sums->numbers, at, sums->grid, n);
+	grid_sums_add(sums->by_group, &sums->numbers, sums->one_group ? NULL : at, sums->grid, n);
 	for (int o = 0; o < grid->nothers; o++)
 	{
 		int i = grid->others[o];

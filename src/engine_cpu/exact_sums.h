@@ -19,6 +19,7 @@ typedef struct ExactSums
 {
 	ExactKind kind;
 	char *states;      /* the FallbackState in the first row of the table */
+	bool one_group;    /* the table has one */
 	bool prefetch;     /* the states do not fit into the processor's caches */
 	double *buffer[2]; /* memory for a column of a batch */
 	ExactGrid *grid[2]; /* memory for x and y as integers */

@@ -427,6 +427,7 @@ exact_sums_of(FallbackWork *work, int o, GroupTable *table, ExactPlace *place)
 	ExactSums sums = {
 		.kind = call->exact,
 		.states = (char *) &group_fallbacks(table, table->rows)[o],
+		.one_group = table->ngroups == 1,
 		.prefetch = table->ngroups > EXACT_CACHED_GROUPS,
 		.by_group = &call->by_group,
 		.row_cells = table->row_cells,
