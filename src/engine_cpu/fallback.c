@@ -366,11 +366,11 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 
 /*
  * For exact aggregates, integers are added by group: for so many groups, in memory for at least so
- * many, and in this share of the memory.
+ * many, and in this share of the memory for all aggregates.
  */
 #define MOST_BY_GROUP (256 * 1024)
 #define LEAST_BY_GROUP 16
-#define BY_GROUP_SHARE 16
+#define BY_GROUP_SHARE 8
 
 /*
  * Prefetches what rows after i of the batch need of aggregate o. With many groups, most of the time
@@ -456,7 +456,8 @@ room_by_group(FallbackWork *work, const ExactSums *sums, const GroupTable *table
 
 	if (table->mode == TABLE_SEGMENTED || (old != NULL && table->ngroups <= by_group->ngroups))
 		return;
-	if (table->ngroups > MOST_BY_GROUP || room * width > work->mem_limit / BY_GROUP_SHARE)
+	if (table->ngroups > MOST_BY_GROUP ||
+		room * width > work->mem_limit / BY_GROUP_SHARE / work->spec->nfallbacks)
 	{
 		if (old == NULL)
 			return;

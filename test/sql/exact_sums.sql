@@ -108,6 +108,21 @@ SELECT same('exact') AS parallel_of_core;
 RESET gpuagg.enabled;
 SET max_parallel_workers_per_gather = 0;
 
+-- magnitudes that change within a column, with few values of others, and groups that come later
+CREATE TABLE scales AS SELECT i, i % 4 + i / 8000 * 20 AS k, v * CASE WHEN i BETWEEN 5000 AND 7000 THEN 1e25 WHEN i % 300 = 7 THEN 1e-40 WHEN i % 700 = 9 THEN 1e40 ELSE 0.01 END AS x,
+	v * v AS y, v::float4 AS f FROM (SELECT i, hashint4(i)::float8 / 4096 AS v FROM generate_series(1, 9000) i) s;
+INSERT INTO scales VALUES (9001, 3, 'NaN', 1, 1), (9002, 2, '-0', '-0', '-0'), (9003, 1, 3, 'inf', 2);
+SET gpuagg.enabled = off;
+CREATE TABLE plain_scales AS SELECT keys, bits('scales', keys) AS answer FROM (VALUES ('k'), ('()'), ('i % 300')) v(keys);
+RESET gpuagg.enabled;
+SET gpuagg.require = 'require';
+SELECT keys, bits('scales', keys) = answer AS same, bits('(SELECT * FROM scales ORDER BY i % 50, i) s', keys) = answer AS other_order FROM plain_scales;
+SET gpuagg.batch_rows = 512;
+SELECT keys, bits('scales', keys) = answer AS same FROM plain_scales;
+RESET gpuagg.batch_rows;
+RESET gpuagg.require;
+DROP TABLE scales, plain_scales;
+
 -- windows: rows are removed from a state as exactly as they were added
 CREATE FUNCTION frames() RETURNS TABLE (i bigint, b bytea[]) LANGUAGE sql AS $$
 	SELECT i, ARRAY[float8send(gpu_sum(x) OVER w), float8send(gpu_stddev_pop(x) OVER w), float8send(gpu_corr(y, x) OVER w)] FROM
