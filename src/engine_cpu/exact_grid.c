@@ -67,7 +67,7 @@ typedef struct Splitter
 {
 	double high, low;
 	uint64 bound; /* bits of a double */
-	uint64 bits; /* what the bits of high and low add to the integers */
+	uint64 bits;  /* what the bits of high and low add to the integers */
 } Splitter;
 
 static Splitter

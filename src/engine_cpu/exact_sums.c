@@ -172,7 +172,8 @@ add_block(ExactState *state, const double *x, int n)
 		return false;
 	sum_high[0] += sum_high[1];
 	sum_low[0] += sum_low[1];
-	exact_add_integer(state, (int64) ((sum_high[0][0] + sum_high[0][1]) * exact_power_of_two(-high)),
+	exact_add_integer(state,
+					  (int64) ((sum_high[0][0] + sum_high[0][1]) * exact_power_of_two(-high)),
 					  high - EXACT_LOWEST_POSITION);
 	exact_add_integer(state, (int64) ((sum_low[0][0] + sum_low[0][1]) * exact_power_of_two(-low)),
 					  low - EXACT_LOWEST_POSITION);
@@ -313,6 +314,65 @@ doubles(const Column *col, int n, double *buffer)
 	for (int i = 0; i < n; i++)
 		buffer[i] = x[i];
 	return buffer;
+}
+
+/* Rows that count: the offsets of their groups, and their values. */
+typedef struct CountedRows
+{
+	uint32 at[GRID_ROWS];
+	double x[GRID_ROWS];
+	double y[GRID_ROWS];
+} CountedRows;
+
+/*
+ * Collects those of the rows from .. end - 1 that have a group and pass the filter, without NULL as
+ * an argument. Returns how many there are.
+ */
+static int
+collect_rows(CountedRows *rows, const GroupTable *table, const Batch *batch,
+			 const FallbackAgg *fallback, int from, int end)
+{
+	const Column *first = &batch->cols[fallback->argcol[0]];
+	const Column *second = fallback->nargs > 1 ? &batch->cols[fallback->argcol[1]] : NULL;
+	const Column *filter = fallback->filter >= 0 ? &batch->cols[fallback->filter] : NULL;
+	int n = 0;
+
+	for (int i = from; i < end; i++)
+	{
+		bool counts = table->at[i] != NO_GROUP && !column_is_null(first, i);
+
+		if (filter)
+			counts &= !column_is_null(filter, i) && ((const int8 *) filter->values)[i] != 0;
+		if (second)
+		{
+			counts &= !column_is_null(second, i);
+			rows->y[n] = row_value(first, i);
+		}
+		rows->x[n] = row_value(second ? second : first, i);
+		rows->at[n] = table->at[i];
+		n += counts;
+	}
+	return n;
+}
+
+void
+exact_sums_add_counted(const ExactSums *sums, const GroupTable *table, const Batch *batch,
+					   const FallbackAgg *fallback)
+{
+	CountedRows rows;
+
+	for (int from = 0; from < batch->nrows; from += GRID_ROWS)
+	{
+		int n =
+			collect_rows(&rows, table, batch, fallback, from, Min(from + GRID_ROWS, batch->nrows));
+
+		if (n > 0 && sums->one_group && sums->kind == EXACT_SUM)
+			add_run(made_state(sums, rows.at[0]), rows.x, n);
+		else if (sums->by_group->sums == NULL)
+			add_rows(sums, rows.at, rows.x, rows.y, n);
+		else
+			add_integers(sums, rows.at, rows.x, rows.y, n);
+	}
 }
 
 void

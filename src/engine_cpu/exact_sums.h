@@ -18,12 +18,12 @@
 typedef struct ExactSums
 {
 	ExactKind kind;
-	char *states;      /* the FallbackState in the first row of the table */
-	bool one_group;    /* the table has one */
-	bool prefetch;     /* the states do not fit into the processor's caches */
-	double *buffer[2]; /* memory for a column of a batch */
-	ExactGrid *grid[2]; /* memory for x and y as integers */
-	GridSums *by_group; /* sums of integers that the states do not have yet */
+	char *states;         /* the FallbackState in the first row of the table */
+	bool one_group;       /* the table has one */
+	bool prefetch;        /* the states do not fit into the processor's caches */
+	double *buffer[2];    /* memory for a column of a batch */
+	ExactGrid *grid[2];   /* memory for x and y as integers */
+	GridSums *by_group;   /* sums of integers that the states do not have yet */
 	uint32 row_cells;     /* of the table */
 	GroupNumbers numbers; /* of the table's groups */
 	/* Returns a new state for the group at an offset. */
@@ -43,6 +43,10 @@ extern void exact_sums_add_row(ExactState *state, const Batch *batch, const Fall
  */
 extern void exact_sums_add_batch(const ExactSums *sums, const GroupTable *table, const Batch *batch,
 								 const FallbackAgg *fallback);
+
+/* Adds those rows of such a batch that have a group and count. */
+extern void exact_sums_add_counted(const ExactSums *sums, const GroupTable *table,
+								   const Batch *batch, const FallbackAgg *fallback);
 
 /* Moves all sums of integers to the states. */
 extern void exact_sums_complete(const ExactSums *sums);

@@ -466,8 +466,7 @@ room_by_group(FallbackWork *work, const ExactSums *sums, const GroupTable *table
 	}
 	else
 	{
-		by_group->sums =
-			MemoryContextAllocZero(work->states->ecxt_per_tuple_memory, room * width);
+		by_group->sums = MemoryContextAllocZero(work->states->ecxt_per_tuple_memory, room * width);
 		if (old != NULL)
 			memcpy(by_group->sums, old, by_group->ngroups * width);
 		by_group->ngroups = room;
@@ -476,26 +475,22 @@ room_by_group(FallbackWork *work, const ExactSums *sums, const GroupTable *table
 		pfree(old);
 }
 
-/*
- * Advances the states of exact aggregate o by all rows of a batch at once. Returns false if some
- * row has no group or may not count.
- */
-static bool
+/* Advances the states of exact aggregate o by all rows of a batch at once. */
+static void
 advance_exactly(FallbackWork *work, int o, GroupTable *table, const Batch *batch)
 {
 	const FallbackAgg *fallback = &work->spec->fallbacks[o];
+	bool all = !table->denied && fallback->filter < 0;
 	ExactPlace place;
-	ExactSums sums;
+	ExactSums sums = exact_sums_of(work, o, table, &place);
 
-	if (table->denied || fallback->filter >= 0 || table->ngroups == 0)
-		return false;
 	for (int a = 0; a < fallback->nargs; a++)
-		if (batch->cols[fallback->argcol[a]].validity)
-			return false;
-	sums = exact_sums_of(work, o, table, &place);
+		all &= batch->cols[fallback->argcol[a]].validity == NULL;
 	room_by_group(work, &sums, table);
-	exact_sums_add_batch(&sums, table, batch, fallback);
-	return true;
+	if (all)
+		exact_sums_add_batch(&sums, table, batch, fallback);
+	else
+		exact_sums_add_counted(&sums, table, batch, fallback);
 }
 
 void
@@ -569,10 +564,11 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 			FallbackCall *call = &work->calls[o];
 			const Column *first = call->first;
 
-			if (call->exact && !call->skipped && advance_exactly(work, o, table, batch))
-				continue;
-			for (int i = 0; i < batch->nrows && !call->skipped; i++)
-				advance_row_state(work, o, fallback, call, first, table, batch, i);
+			if (call->exact && !call->skipped && table->ngroups > 0)
+				advance_exactly(work, o, table, batch);
+			else
+				for (int i = 0; i < batch->nrows && !call->skipped; i++)
+					advance_row_state(work, o, fallback, call, first, table, batch, i);
 		}
 		return batch->nrows;
 	}
