@@ -150,6 +150,17 @@ compat_shared_hash(const char *name, int64 size, HASHCTL *control, int flags)
 #endif
 }
 
+/* Returns the open relation of a range table entry of the query, which it only reads. */
+static inline Relation
+compat_range_table_relation(EState *estate, Index rti)
+{
+#if PG_VERSION_NUM >= 180000
+	return ExecGetRangeTableRelation(estate, rti, false);
+#else
+	return ExecGetRangeTableRelation(estate, rti);
+#endif
+}
+
 /* Returns a new tranche of lightweight locks, which has this name from 19 on. */
 static inline int
 compat_new_tranche(const char *name)

@@ -32,6 +32,7 @@
 #include "utils/rel.h"
 
 #include "cache/kept.h"
+#include "common/compat.h"
 #include "expr/expr.h"
 #include "feed/lookup_internal.h"
 
@@ -300,7 +301,7 @@ append_use(StringInfo buf, const LookupIdentity *identity, const Lookup *lookup)
 	for (int c = 0; c < lookup->ncolumns; c++)
 		append_number(buf, lookup->columns[c].resno);
 	for (int i = 0; i < identity->nrelids; i++)
-		append_table(buf, ExecGetRangeTableRelation(estate, identity->relids[i]));
+		append_table(buf, compat_range_table_relation(estate, identity->relids[i]));
 	for (int i = 0; i < lengthof(used_settings); i++)
 	{
 		const char *value = GetConfigOption(used_settings[i], false, false);
@@ -354,7 +355,7 @@ prove_tables(const Lookup *lookup)
 		return false;
 	for (int i = 0; i < identity->nrelids; i++)
 	{
-		Relation rel = ExecGetRangeTableRelation(estate, identity->relids[i]);
+		Relation rel = compat_range_table_relation(estate, identity->relids[i]);
 
 		if (!proof_table(rel, estate->es_snapshot, &identity->tables.of[identity->tables.n++]))
 			return false;
