@@ -45,6 +45,7 @@
 #include "aggregates/histogram.h"
 #include "aggregates/hll_value.h"
 #include "aggregates/ordered_set.h"
+#include "aggregates/top_n.h"
 #include "common/compat.h"
 #include "analysis/analysis.h"
 #include "operators/bins.h"
@@ -520,6 +521,35 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	return true;
 }
 
+/*
+ * For gpu_max_n and its like: removes n from the arguments if the engine can add columns to the
+ * states: n is a valid constant, and keys are integers or floats in the type's default order.
+ */
+static void
+take_constant_n(FallbackAgg *fallback, Aggref *aggref, PlanState *parent, ExprContext *econtext)
+{
+	int last = fallback->nargs - 1;
+	Datum n;
+
+	if (!fallback->builtin || top_n_form_of(&fallback->transfn) < 0 ||
+		!spec_type_has_codes(exprType(argument_expression(aggref, last - 1))) ||
+		!evaluate_fixed_argument(aggref, last, parent, econtext, &n) || DatumGetInt32(n) < 1 ||
+		DatumGetInt32(n) > TOP_MAX_N)
+		return;
+	fallback->top_n = DatumGetInt32(n);
+	fallback->nargs = last;
+}
+
+/* Returns the form in which a fallback aggregate reads argument i. */
+static ArgumentForm
+fallback_argument_form(const FallbackAgg *fallback, const Aggref *aggref, int i)
+{
+	return fallback->exact ||
+			(fallback->top_n > 0 && spec_type_has_codes(exprType(argument_expression(aggref, i)))) ?
+		ARGUMENT_VALUE :
+		ARGUMENT_DATUM;
+}
+
 /* Returns an AggState for the functions that a final function may call, such as AggGetAggref. */
 static AggState *
 make_aggstate(Aggref *aggref)
@@ -640,14 +670,15 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 		spec->needs_rows = true;
 	if (!by_slots || out->decimals)
 	{
-		ArgumentForm form = by_slots ? argument_form(row->kind) :
-			fallback.exact           ? ARGUMENT_VALUE :
-									   ARGUMENT_DATUM;
-
 		fallback.unrepresentable_only = by_slots;
+		if (!by_slots)
+			take_constant_n(&fallback, aggref, parent, econtext);
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
-			fallback.argcol[i] = add_argument(spec, aggref, args, i, form);
+			fallback.argcol[i] =
+				add_argument(spec, aggref, args, i,
+							 by_slots ? argument_form(row->kind) :
+										fallback_argument_form(&fallback, aggref, i));
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	final_values_init(out, call->form == PARTIAL_RESULT ? entry.finalfn : InvalidOid);

@@ -12,7 +12,9 @@
  * The state is an array of at most n entries, the best first. A row is compared with the last entry
  * first, so that most rows cost one comparison.
  *
- * The engines have no monoid for it: it is a fallback aggregate.
+ * The engines have no monoid for it: it is a fallback aggregate. Where n is a constant and keys are
+ * integers or floats, the CPU engine adds columns to the states (engine_cpu/top_rows.c), without
+ * calls of the transition functions.
  */
 #include "postgres.h"
 
@@ -30,50 +32,10 @@
 #include "aggregates/top_n.h"
 #include "common/compat.h"
 
-#define MAX_N 1000
+/* Entries for which a new state has room; with them it takes 64 or 128 bytes. */
 #define FIRST_CAPACITY 4
 
-/* The aggregate is a sum of these. */
-#define FORM_SMALLEST 1
-#define FORM_OF_KEYS 2 /* entries are ordered by keys, and have values beside them */
-
 static const char *const form_names[] = {"gpu_max_n", "gpu_min_n", "gpu_argmax_n", "gpu_argmin_n"};
-
-/*
- * The transition state. The types are in it, because combine and serialize functions do not get
- * them as arguments, and may not get a collation.
- */
-typedef struct TopState
-{
-	Oid keytype;
-	Oid valuetype; /* InvalidOid without values */
-	Oid collation;
-	int form;
-	int n;
-	int count;
-	int capacity;
-	Datum *keys;           /* varlena keys and values are not compressed or out of line */
-	NullableDatum *values; /* NULL without values */
-} TopState;
-
-/* How keys are compared. */
-typedef enum KeyOrder
-{
-	ORDER_INT16,
-	ORDER_INT32,
-	ORDER_INT64,
-	ORDER_FLOAT4,
-	ORDER_FLOAT8,
-	ORDER_CALL /* by the type's comparison function */
-} KeyOrder;
-
-/* The two types, cached in fn_extra. States from other servers may have different types each. */
-typedef struct TopTypes
-{
-	TypeCacheEntry *key;
-	TypeCacheEntry *value; /* NULL without values */
-	KeyOrder order;
-} TopTypes;
 
 PG_FUNCTION_INFO_V1(gpuagg_max_n_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_min_n_transfn);
@@ -90,91 +52,95 @@ PG_FUNCTION_INFO_V1(gpuagg_top_n_deserialize);
 /* ---- comparisons ------------------------------------------------------------ */
 
 /* Returns how values are compared whose comparison function is `cmp`. */
-static KeyOrder
+static TopOrder
 order_of_function(Oid cmp)
 {
 	switch (cmp)
 	{
 		case F_BTINT2CMP:
-			return ORDER_INT16;
+			return TOP_ORDER_INT16;
 		case F_BTINT4CMP:
 		case F_DATE_CMP:
-			return ORDER_INT32;
+			return TOP_ORDER_INT32;
 		case F_BTINT8CMP:
 		case F_TIME_CMP:
 		case F_TIMESTAMP_CMP:
 		case F_TIMESTAMPTZ_CMP:
-			return ORDER_INT64;
+		case F_CASH_CMP:
+			return TOP_ORDER_INT64;
 		case F_BTFLOAT4CMP:
-			return ORDER_FLOAT4;
+			return TOP_ORDER_FLOAT4;
 		case F_BTFLOAT8CMP:
-			return ORDER_FLOAT8;
+			return TOP_ORDER_FLOAT8;
 		default:
-			return ORDER_CALL;
+			return TOP_ORDER_CALL;
 	}
 }
 
-/* Sets *types to the entries of the type cache for the state's types. */
+/* Sets *type to a type of the state, unless it is that; InvalidOid: there is none. */
+static void
+lookup_type(TopType *type, Oid typid)
+{
+	if (!OidIsValid(typid))
+		type->entry = NULL;
+	else if (type->entry == NULL || type->entry->type_id != typid)
+	{
+		type->entry = argtype_comparable(typid);
+		type->order = order_of_function(type->entry->cmp_proc_finfo.fn_oid);
+	}
+}
+
+/* Sets *types to the state's types. */
 static void
 lookup_types(TopTypes *types, const TopState *state)
 {
-	if (types->key == NULL || types->key->type_id != state->keytype)
-	{
-		types->key = argtype_comparable(state->keytype);
-		types->order = order_of_function(types->key->cmp_proc_finfo.fn_oid);
-	}
-	if (!OidIsValid(state->valuetype))
-		types->value = NULL;
-	else if (types->value == NULL || types->value->type_id != state->valuetype)
-		types->value = argtype_comparable(state->valuetype);
+	lookup_type(&types->key, state->keytype);
+	lookup_type(&types->value, state->valuetype);
 }
 
-/* Returns the state's types, cached in fn_extra. */
+/* Returns memory for the state's types, cached in fn_extra. */
 static TopTypes *
-state_types(FunctionCallInfo fcinfo, const TopState *state)
+cached_types(FunctionCallInfo fcinfo)
 {
-	TopTypes *types = fcinfo->flinfo->fn_extra;
-
-	if (types == NULL)
-		types = fcinfo->flinfo->fn_extra =
+	if (fcinfo->flinfo->fn_extra == NULL)
+		fcinfo->flinfo->fn_extra =
 			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(TopTypes));
-	lookup_types(types, state);
-	return types;
+	return fcinfo->flinfo->fn_extra;
 }
 
-/* Compares two keys as a btree comparison function does. */
+/* Compares two values as a btree comparison function does. */
 static int
-compare_keys(const TopTypes *types, Oid collation, Datum a, Datum b)
+compare(const TopType *type, Oid collation, Datum a, Datum b)
 {
 #define COMPARE(get) ((get(a) > get(b)) - (get(a) < get(b)))
-	switch (types->order)
+	switch (type->order)
 	{
-		case ORDER_INT16:
+		case TOP_ORDER_INT16:
 			return COMPARE(DatumGetInt16);
-		case ORDER_INT32:
+		case TOP_ORDER_INT32:
 			return COMPARE(DatumGetInt32);
-		case ORDER_INT64:
+		case TOP_ORDER_INT64:
 			return COMPARE(DatumGetInt64);
-		case ORDER_FLOAT4:
+		case TOP_ORDER_FLOAT4:
 			return float4_cmp_internal(DatumGetFloat4(a), DatumGetFloat4(b));
-		case ORDER_FLOAT8:
+		case TOP_ORDER_FLOAT8:
 			return float8_cmp_internal(DatumGetFloat8(a), DatumGetFloat8(b));
 		default:
-			return DatumGetInt32(FunctionCall2Coll(&types->key->cmp_proc_finfo, collation, a, b));
+			return DatumGetInt32(FunctionCall2Coll(&type->entry->cmp_proc_finfo, collation, a, b));
 	}
 #undef COMPARE
 }
 
 /* Compares two values of rows with equal keys: ascending, NULL last, then by their bytes. */
 static int
-compare_values(TypeCacheEntry *type, Oid collation, NullableDatum a, NullableDatum b)
+compare_values(const TopType *type, Oid collation, NullableDatum a, NullableDatum b)
 {
 	int c;
 
 	if (a.isnull || b.isnull)
 		return (int) a.isnull - (int) b.isnull;
-	c = DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, collation, a.value, b.value));
-	return c != 0 ? c : argtype_compare_bytes(type, a.value, b.value);
+	c = compare(type, collation, a.value, b.value);
+	return c != 0 ? c : argtype_compare_bytes(type->entry, a.value, b.value);
 }
 
 /* Returns whether the key and value belong before entry i. */
@@ -182,79 +148,88 @@ static bool
 belongs_before(const TopState *state, const TopTypes *types, Oid collation, Datum key,
 			   NullableDatum value, int i)
 {
-	int c = compare_keys(types, collation, key, state->keys[i]);
+	int c = compare(&types->key, collation, key, state->keys[i]);
 
 	if (c != 0)
-		return (state->form & FORM_SMALLEST) ? c < 0 : c > 0;
-	if (state->form & FORM_OF_KEYS)
-		return compare_values(types->value, collation, value, state->values[i]) < 0;
-	return argtype_compare_bytes(types->key, key, state->keys[i]) < 0;
+		return (state->form & TOP_SMALLEST) ? c < 0 : c > 0;
+	if (state->form & TOP_OF_KEYS)
+		return compare_values(&types->value, collation, value, top_n_values(state)[i]) < 0;
+	return argtype_compare_bytes(types->key.entry, key, state->keys[i]) < 0;
 }
 
 /* ---- entries ------------------------------------------------------------------ */
 
-/* Returns an empty state in cxt. */
-static TopState *
-create_state(MemoryContext cxt, int form, Oid valuetype, Oid keytype, Oid collation, int n)
+/* Returns the bytes of `capacity` entries of this form. */
+static size_t
+entries_size(int form, int capacity)
 {
-	TopState *state = MemoryContextAllocZero(cxt, sizeof(TopState));
+	return capacity * (sizeof(Datum) + (form & TOP_OF_KEYS ? sizeof(NullableDatum) : 0));
+}
 
-	state->keytype = keytype;
-	state->valuetype = valuetype;
-	state->collation = collation;
-	state->form = form;
-	state->n = n;
-	state->capacity = Min(n, FIRST_CAPACITY);
-	state->keys = MemoryContextAlloc(cxt, state->capacity * sizeof(Datum));
-	if (form & FORM_OF_KEYS)
-		state->values = MemoryContextAlloc(cxt, state->capacity * sizeof(NullableDatum));
+TopState *
+top_n_create(const TopCall *call, MemoryContext cxt)
+{
+	int capacity = Min(call->n, FIRST_CAPACITY);
+	TopState *state =
+		MemoryContextAlloc(cxt, sizeof(TopState) + entries_size(call->form, capacity));
+
+	state->keytype = call->keytype;
+	state->valuetype = call->valuetype;
+	state->collation = call->collation;
+	state->form = call->form;
+	state->n = call->n;
+	state->count = 0;
+	state->capacity = capacity;
+	state->keys = (Datum *) (state + 1);
 	return state;
 }
 
-/* Frees the last entry of a full state, or enlarges the arrays of one that is not full. */
+/* Moves the entries of a state in cxt to an allocation of their own with room for more. */
 static void
-make_room(TopState *state, const TopTypes *types)
+enlarge(TopState *state, MemoryContext cxt)
+{
+	int capacity = Min(state->capacity * 2, state->n);
+	const NullableDatum *old_values = top_n_values(state);
+	Datum *old = state->keys;
+
+	state->keys = MemoryContextAlloc(cxt, entries_size(state->form, capacity));
+	state->capacity = capacity;
+	memcpy(state->keys, old, state->count * sizeof(Datum));
+	if (state->form & TOP_OF_KEYS)
+		memcpy(top_n_values(state), old_values, state->count * sizeof(NullableDatum));
+	if (old != (Datum *) (state + 1))
+		pfree(old);
+}
+
+/* Frees the last entry of a full state, or enlarges one whose entries have no room for more. */
+static void
+make_room(TopState *state, const TopTypes *types, MemoryContext cxt)
 {
 	if (state->count == state->n)
 	{
 		int last = --state->count;
 
-		if (!types->key->typbyval)
+		if (!types->key.entry->typbyval)
 			pfree(DatumGetPointer(state->keys[last]));
-		if (types->value && !types->value->typbyval && !state->values[last].isnull)
-			pfree(DatumGetPointer(state->values[last].value));
+		if (types->value.entry && !types->value.entry->typbyval &&
+			!top_n_values(state)[last].isnull)
+			pfree(DatumGetPointer(top_n_values(state)[last].value));
 	}
 	else if (state->count == state->capacity)
-	{
-		int capacity = Min(state->capacity * 2, state->n);
-
-		state->keys = repalloc(state->keys, capacity * sizeof(Datum));
-		if (state->values)
-			state->values = repalloc(state->values, capacity * sizeof(NullableDatum));
-		state->capacity = capacity;
-	}
+		enlarge(state, cxt);
 }
 
-/*
- * Adds an entry with a copy of the key and value in cxt, the context of the state, if it is among
- * the n best ones; the last entry of a full state is removed.
- */
-static void
-offer_entry(TopState *state, const TopTypes *types, Oid collation, Datum key, NullableDatum value,
-			MemoryContext cxt)
+/* Returns the number of entries before which a key and value do not belong. */
+static int
+find_place(const TopState *state, const TopTypes *types, Oid collation, Datum key,
+		   NullableDatum value)
 {
 	int low = 0;
 	int high = state->count;
-	int after;
 
-	key = argtype_plain(types->key, key);
 	if (high > 0 && !belongs_before(state, types, collation, key, value, high - 1))
-	{
-		if (high == state->n)
-			return;
-		low = high;
-	}
-	else if (high > 0)
+		return high;
+	if (high > 0)
 		high--;
 	while (low < high)
 	{
@@ -265,17 +240,33 @@ offer_entry(TopState *state, const TopTypes *types, Oid collation, Datum key, Nu
 		else
 			low = middle + 1;
 	}
-	key = argtype_copy(types->key, key, cxt);
-	if (types->value && !value.isnull)
-		value.value = argtype_copy(types->value, value.value, cxt);
-	make_room(state, types);
-	after = state->count - low;
-	memmove(&state->keys[low + 1], &state->keys[low], after * sizeof(Datum));
-	state->keys[low] = key;
-	if (state->values)
+	return low;
+}
+
+void
+top_n_offer(TopState *state, TopTypes *types, Oid collation, Datum key, NullableDatum value,
+			MemoryContext cxt)
+{
+	int place, after;
+
+	lookup_types(types, state);
+	key = argtype_plain(types->key.entry, key);
+	place = find_place(state, types, collation, key, value);
+	if (place == state->n)
+		return;
+	key = argtype_copy(types->key.entry, key, cxt);
+	if (types->value.entry && !value.isnull)
+		value.value = argtype_copy(types->value.entry, value.value, cxt);
+	make_room(state, types, cxt);
+	after = state->count - place;
+	memmove(&state->keys[place + 1], &state->keys[place], after * sizeof(Datum));
+	state->keys[place] = key;
+	if (state->form & TOP_OF_KEYS)
 	{
-		memmove(&state->values[low + 1], &state->values[low], after * sizeof(NullableDatum));
-		state->values[low] = value;
+		NullableDatum *values = top_n_values(state);
+
+		memmove(&values[place + 1], &values[place], after * sizeof(NullableDatum));
+		values[place] = value;
 	}
 	state->count++;
 }
@@ -290,11 +281,11 @@ n_argument(FunctionCallInfo fcinfo, int i, int form)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("n of %s must not be null", form_names[form]),
-				 errhint("Pass the number of values to return, between 1 and %d.", MAX_N)));
-	if (PG_GETARG_INT32(i) < 1 || PG_GETARG_INT32(i) > MAX_N)
+				 errhint("Pass the number of values to return, between 1 and %d.", TOP_MAX_N)));
+	if (PG_GETARG_INT32(i) < 1 || PG_GETARG_INT32(i) > TOP_MAX_N)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("n of %s must be between 1 and %d", form_names[form], MAX_N),
+				 errmsg("n of %s must be between 1 and %d", form_names[form], TOP_MAX_N),
 				 errhint("Number the rows with row_number() in a subquery to get more values.")));
 	return PG_GETARG_INT32(i);
 }
@@ -308,6 +299,30 @@ report_changed_n(int form)
 			 errmsg("n of %s must be the same in all rows of a group", form_names[form])));
 }
 
+int
+top_n_form_of(const FmgrInfo *transfn)
+{
+	static const PGFunction functions[] = {gpuagg_max_n_transfn, gpuagg_min_n_transfn,
+										   gpuagg_argmax_n_transfn, gpuagg_argmin_n_transfn};
+
+	for (int form = 0; form < lengthof(functions); form++)
+		if (transfn->fn_addr == functions[form])
+			return form;
+	return -1;
+}
+
+TopCall
+top_n_call(const FmgrInfo *transfn, Oid collation, int n)
+{
+	FmgrInfo *info = unconstify(FmgrInfo *, transfn);
+	TopCall call = {.form = top_n_form_of(transfn), .n = n, .collation = collation};
+
+	if (call.form & TOP_OF_KEYS)
+		call.valuetype = get_fn_expr_argtype(info, 1);
+	call.keytype = get_fn_expr_argtype(info, call.form & TOP_OF_KEYS ? 2 : 1);
+	return call;
+}
+
 /*
  * Transition function of the aggregate: (state, x, n) or (state, value, key, n). Skips rows whose x
  * or key is NULL.
@@ -316,7 +331,7 @@ static Datum
 top_n_transition(FunctionCallInfo fcinfo, int form)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	int key = form & FORM_OF_KEYS ? 2 : 1;
+	int key = form & TOP_OF_KEYS ? 2 : 1;
 	TopState *state;
 	int n;
 
@@ -324,14 +339,16 @@ top_n_transition(FunctionCallInfo fcinfo, int form)
 		RETURN_STATE_UNCHANGED();
 	n = n_argument(fcinfo, key + 1, form);
 	if (PG_ARGISNULL(0))
-		state = create_state(
-			cxt, form, form & FORM_OF_KEYS ? get_fn_expr_argtype(fcinfo->flinfo, 1) : InvalidOid,
-			get_fn_expr_argtype(fcinfo->flinfo, key), PG_GET_COLLATION(), n);
+	{
+		TopCall call = top_n_call(fcinfo->flinfo, PG_GET_COLLATION(), n);
+
+		state = top_n_create(&call, cxt);
+	}
 	else
 		state = (TopState *) PG_GETARG_POINTER(0);
 	if (state->n != n)
 		report_changed_n(form);
-	offer_entry(state, state_types(fcinfo, state), PG_GET_COLLATION(), PG_GETARG_DATUM(key),
+	top_n_offer(state, cached_types(fcinfo), PG_GET_COLLATION(), PG_GETARG_DATUM(key),
 				fcinfo->args[1], cxt);
 	PG_RETURN_POINTER(state);
 }
@@ -347,21 +364,21 @@ gpuagg_max_n_transfn(PG_FUNCTION_ARGS)
 Datum
 gpuagg_min_n_transfn(PG_FUNCTION_ARGS)
 {
-	return top_n_transition(fcinfo, FORM_SMALLEST);
+	return top_n_transition(fcinfo, TOP_SMALLEST);
 }
 
 /* Transition function of gpu_argmax_n. */
 Datum
 gpuagg_argmax_n_transfn(PG_FUNCTION_ARGS)
 {
-	return top_n_transition(fcinfo, FORM_OF_KEYS);
+	return top_n_transition(fcinfo, TOP_OF_KEYS);
 }
 
 /* Transition function of gpu_argmin_n. */
 Datum
 gpuagg_argmin_n_transfn(PG_FUNCTION_ARGS)
 {
-	return top_n_transition(fcinfo, FORM_OF_KEYS | FORM_SMALLEST);
+	return top_n_transition(fcinfo, TOP_OF_KEYS | TOP_SMALLEST);
 }
 
 /* ---- states ------------------------------------------------------------------------ */
@@ -385,7 +402,15 @@ gpuagg_top_n_combine(PG_FUNCTION_ARGS)
 	 */
 	collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() : from->collation;
 	if (into == NULL)
-		into = create_state(cxt, from->form, from->valuetype, from->keytype, collation, from->n);
+	{
+		TopCall call = {.form = from->form,
+						.n = from->n,
+						.keytype = from->keytype,
+						.valuetype = from->valuetype,
+						.collation = collation};
+
+		into = top_n_create(&call, cxt);
+	}
 	else if (into->form != from->form)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -395,15 +420,15 @@ gpuagg_top_n_combine(PG_FUNCTION_ARGS)
 		portable_invalid("type");
 	else if (into->n != from->n)
 		report_changed_n(into->form);
-	types = state_types(fcinfo, into);
+	types = cached_types(fcinfo);
 	for (int i = 0; i < from->count; i++)
 	{
 		NullableDatum value = {0};
 
 		CHECK_FOR_INTERRUPTS();
-		if (from->values)
-			value = from->values[i];
-		offer_entry(into, types, collation, from->keys[i], value, cxt);
+		if (from->form & TOP_OF_KEYS)
+			value = top_n_values(from)[i];
+		top_n_offer(into, types, collation, from->keys[i], value, cxt);
 	}
 	PG_RETURN_POINTER(into);
 }
@@ -421,7 +446,7 @@ gpuagg_top_n_serialize(PG_FUNCTION_ARGS)
 	aggregate_context(fcinfo);
 	pq_begintypsend(&buf);
 	pq_sendbyte(&buf, state->form);
-	if (state->form & FORM_OF_KEYS)
+	if (state->form & TOP_OF_KEYS)
 		portable_put_type(&buf, state->valuetype);
 	portable_put_type(&buf, state->keytype);
 	portable_put_collation(&buf, state->collation);
@@ -431,9 +456,9 @@ gpuagg_top_n_serialize(PG_FUNCTION_ARGS)
 	{
 		CHECK_FOR_INTERRUPTS();
 		portable_put_value(&buf, state->keytype, state->keys[i], false);
-		if (state->values)
-			portable_put_value(&buf, state->valuetype, state->values[i].value,
-							   state->values[i].isnull);
+		if (state->form & TOP_OF_KEYS)
+			portable_put_value(&buf, state->valuetype, top_n_values(state)[i].value,
+							   top_n_values(state)[i].isnull);
 	}
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
@@ -442,25 +467,21 @@ gpuagg_top_n_serialize(PG_FUNCTION_ARGS)
 static TopState *
 get_head(StringInfo buf)
 {
-	int form = pq_getmsgbyte(buf);
-	Oid valuetype = InvalidOid;
-	Oid keytype;
-	Oid collation;
-	int n;
+	TopCall call = {.form = pq_getmsgbyte(buf)};
 
-	if (form < 0 || form >= lengthof(form_names))
+	if (call.form < 0 || call.form >= lengthof(form_names))
 		portable_invalid("kind");
-	if (form & FORM_OF_KEYS)
-		valuetype = portable_get_type(buf);
-	keytype = portable_get_type(buf);
+	if (call.form & TOP_OF_KEYS)
+		call.valuetype = portable_get_type(buf);
+	call.keytype = portable_get_type(buf);
 	/* the result is an array */
-	if (!OidIsValid(get_array_type(form & FORM_OF_KEYS ? valuetype : keytype)))
+	if (!OidIsValid(get_array_type(call.form & TOP_OF_KEYS ? call.valuetype : call.keytype)))
 		portable_invalid("type");
-	collation = portable_get_collation(buf);
-	n = (int) pq_getmsgint(buf, 4);
-	if (n < 1 || n > MAX_N)
+	call.collation = portable_get_collation(buf);
+	call.n = (int) pq_getmsgint(buf, 4);
+	if (call.n < 1 || call.n > TOP_MAX_N)
 		portable_invalid("number of values");
-	return create_state(CurrentMemoryContext, form, valuetype, keytype, collation, n);
+	return top_n_create(&call, CurrentMemoryContext);
 }
 
 /*
@@ -483,7 +504,6 @@ gpuagg_top_n_deserialize(PG_FUNCTION_ARGS)
 	count = portable_get_count(&buf, 1, state->n, "number of values");
 	if (count == 0)
 		portable_invalid("number of values");
-	lookup_types(&types, state);
 	for (int i = 0; i < count; i++)
 	{
 		NullableDatum value = {0};
@@ -494,9 +514,9 @@ gpuagg_top_n_deserialize(PG_FUNCTION_ARGS)
 		key = portable_get_value(&buf, state->keytype, nulls, &isnull);
 		if (isnull)
 			portable_invalid("key");
-		if (state->values)
+		if (state->form & TOP_OF_KEYS)
 			value.value = portable_get_value(&buf, state->valuetype, nulls, &value.isnull);
-		offer_entry(state, &types, state->collation, key, value, CurrentMemoryContext);
+		top_n_offer(state, &types, state->collation, key, value, CurrentMemoryContext);
 	}
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(state);
@@ -509,7 +529,7 @@ top_n_element_type(const void *state)
 {
 	const TopState *top = state;
 
-	return top->form & FORM_OF_KEYS ? top->valuetype : top->keytype;
+	return top->form & TOP_OF_KEYS ? top->valuetype : top->keytype;
 }
 
 /*
@@ -523,6 +543,7 @@ top_n_final(FunctionCallInfo fcinfo, int form)
 	TypeCacheEntry *type;
 	Datum *elements;
 	bool *nulls;
+	int count;
 	int lower = 1;
 
 	if (state == NULL)
@@ -530,14 +551,15 @@ top_n_final(FunctionCallInfo fcinfo, int form)
 	if (state->form != form || top_n_element_type(state) != get_fn_expr_argtype(fcinfo->flinfo, 1))
 		portable_invalid("type");
 	type = lookup_type_cache(top_n_element_type(state), 0);
-	elements = palloc(state->count * sizeof(Datum));
-	nulls = palloc(state->count * sizeof(bool));
-	for (int i = 0; i < state->count; i++)
+	count = state->count;
+	elements = palloc(count * sizeof(Datum));
+	nulls = palloc(count * sizeof(bool));
+	for (int i = 0; i < count; i++)
 	{
-		nulls[i] = state->values ? state->values[i].isnull : false;
-		elements[i] = state->values ? state->values[i].value : state->keys[i];
+		nulls[i] = form & TOP_OF_KEYS ? top_n_values(state)[i].isnull : false;
+		elements[i] = form & TOP_OF_KEYS ? top_n_values(state)[i].value : state->keys[i];
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &state->count, &lower,
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &count, &lower,
 											 type->type_id, type->typlen, type->typbyval,
 											 type->typalign));
 }
@@ -553,19 +575,19 @@ gpuagg_max_n_final(PG_FUNCTION_ARGS)
 Datum
 gpuagg_min_n_final(PG_FUNCTION_ARGS)
 {
-	return top_n_final(fcinfo, FORM_SMALLEST);
+	return top_n_final(fcinfo, TOP_SMALLEST);
 }
 
 /* Final function of gpu_argmax_n. */
 Datum
 gpuagg_argmax_n_final(PG_FUNCTION_ARGS)
 {
-	return top_n_final(fcinfo, FORM_OF_KEYS);
+	return top_n_final(fcinfo, TOP_OF_KEYS);
 }
 
 /* Final function of gpu_argmin_n. */
 Datum
 gpuagg_argmin_n_final(PG_FUNCTION_ARGS)
 {
-	return top_n_final(fcinfo, FORM_OF_KEYS | FORM_SMALLEST);
+	return top_n_final(fcinfo, TOP_OF_KEYS | TOP_SMALLEST);
 }

@@ -23,6 +23,7 @@
 #include "aggregates/interval_steps.h"
 #include "engine_cpu/engine_cpu_internal.h"
 #include "engine_cpu/exact_sums.h"
+#include "engine_cpu/top_entries.h"
 
 /*
  * A cache for aggregates that ignore repeated values (spec_ignores_repeats): values that groups
@@ -46,6 +47,7 @@ typedef struct FallbackCall
 	double *buffer[2];
 	ExactGrid *grid[2];
 	GridSums by_group;
+	TopCall top; /* top_entries.c adds the rows to states of this call, if n is not 0 */
 
 	/* valid for one batch */
 	bool skipped; /* no row counts */
@@ -141,6 +143,8 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 			call->step = interval_step(&fallback->transfn);
 		if (exact_sums_take(spec, fallback))
 			prepare_exact(call, fallback, batch_rows);
+		if (fallback->top_n > 0)
+			call->top = top_n_call(&fallback->transfn, fallback->collation, fallback->top_n);
 		call->trans =
 			prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
@@ -506,6 +510,35 @@ fallbacks_complete(FallbackWork *work, GroupTable *table)
 		}
 }
 
+/* Where top_entries.c allocates states. */
+typedef struct TopPlace
+{
+	FallbackWork *work;
+	const GroupTable *table;
+} TopPlace;
+
+/* TopEntries.context */
+static MemoryContext
+top_context(void *arg, uint32 at)
+{
+	const TopPlace *place = arg;
+
+	return states_context(place->work, place->table, at)->ecxt_per_tuple_memory;
+}
+
+/* Returns where the states of fallback aggregate o are, for top_entries.c. */
+static TopEntries
+top_entries(TopPlace *place, int o)
+{
+	return (TopEntries){.fallback = &place->work->spec->fallbacks[o],
+						.call = &place->work->calls[o].top,
+						.table = place->table,
+						.states = (char *) &group_fallbacks(place->table, place->table->rows)[o],
+						.temp = place->work->temp->ecxt_per_tuple_memory,
+						.context = top_context,
+						.arg = place};
+}
+
 /*
  * Advances the state of fallback aggregate o, in the group of batch row i, by that row. Does
  * nothing if the row has no group or does not count.
@@ -531,6 +564,14 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 		exact_sums_add_row(state->isnull ? create_exact_state(&place, at) :
 										   (ExactState *) DatumGetPointer(state->value),
 						   batch, fallback, i);
+		return;
+	}
+	if (call->top.n > 0)
+	{
+		TopPlace place = {work, table};
+		TopEntries top = top_entries(&place, o);
+
+		top_entries_add_row(&top, batch, at, i);
 		return;
 	}
 	if (call->step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
@@ -564,10 +605,19 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 			FallbackCall *call = &work->calls[o];
 			const Column *first = call->first;
 
-			if (call->exact && !call->skipped && table->ngroups > 0)
+			if (call->skipped)
+				continue;
+			if (call->exact && table->ngroups > 0)
 				advance_exactly(work, o, table, batch);
+			else if (call->top.n > 0)
+			{
+				TopPlace place = {work, table};
+				TopEntries top = top_entries(&place, o);
+
+				top_entries_add_batch(&top, batch);
+			}
 			else
-				for (int i = 0; i < batch->nrows && !call->skipped; i++)
+				for (int i = 0; i < batch->nrows; i++)
 					advance_row_state(work, o, fallback, call, first, table, batch, i);
 		}
 		return batch->nrows;

@@ -1,0 +1,32 @@
+/*
+ * top_entries.h
+ *	  gpu_max_n, gpu_min_n, gpu_argmax_n and gpu_argmin_n in the CPU engine.
+ */
+#ifndef GPUAGG_TOP_ENTRIES_H
+#define GPUAGG_TOP_ENTRIES_H
+
+#include "postgres.h"
+
+#include "aggregates/top_n.h"
+#include "groups/table.h"
+
+/* Where the states of one aggregate are. */
+typedef struct TopEntries
+{
+	const FallbackAgg *fallback; /* with top_n > 0 */
+	TopCall *call;
+	const GroupTable *table;
+	char *states;       /* the FallbackState in the first row of the table */
+	MemoryContext temp; /* is reset here */
+	/* Returns the memory context for states of the group at an offset. */
+	MemoryContext (*context)(void *arg, uint32 at);
+	void *arg;
+} TopEntries;
+
+/* Adds row i of a batch to the state of its group, which has this offset, if the row counts. */
+extern void top_entries_add_row(const TopEntries *top, const Batch *batch, uint32 at, int i);
+
+/* Adds all rows of a batch that is located in the table to the states of their groups. */
+extern void top_entries_add_batch(const TopEntries *top, const Batch *batch);
+
+#endif /* GPUAGG_TOP_ENTRIES_H */
