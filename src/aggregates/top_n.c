@@ -32,9 +32,6 @@
 #include "aggregates/top_n.h"
 #include "common/compat.h"
 
-/* Entries for which a new state has room; with them it takes 64 or 128 bytes. */
-#define FIRST_CAPACITY 4
-
 static const char *const form_names[] = {"gpu_max_n", "gpu_min_n", "gpu_argmax_n", "gpu_argmin_n"};
 
 PG_FUNCTION_INFO_V1(gpuagg_max_n_transfn);
@@ -169,7 +166,7 @@ entries_size(int form, int capacity)
 TopState *
 top_n_create(const TopCall *call, MemoryContext cxt)
 {
-	int capacity = Min(call->n, FIRST_CAPACITY);
+	int capacity = Min(call->n, TOP_N_FIRST_CAPACITY);
 	TopState *state =
 		MemoryContextAlloc(cxt, sizeof(TopState) + entries_size(call->form, capacity));
 

@@ -41,6 +41,14 @@ top_n_values(const TopState *state)
 	return (NullableDatum *) (state->keys + state->capacity);
 }
 
+/*
+ * Entries for which a new state has room, and the bytes that it takes at most with them. Another
+ * entry takes at most TOP_N_ROW_BYTES, as arrays of entries double.
+ */
+#define TOP_N_FIRST_CAPACITY 4
+#define TOP_N_FIRST_BYTES 144
+#define TOP_N_ROW_BYTES (3 * (sizeof(Datum) + sizeof(NullableDatum)))
+
 /* How values of a type are compared. */
 typedef enum TopOrder
 {

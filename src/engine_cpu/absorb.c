@@ -545,15 +545,18 @@ cpu_fallback_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
 	double left, rows;
+	double group = fallbacks_known_bytes(engine->fallbacks);
 
 	/* no row becomes a group any more */
 	if (table->frozen || (table->mode == TABLE_SINGLE && table->ngroups > 0))
 		return MAX_RANGE;
 	left = (double) engine->env.mem_limit - fallbacks_memory(engine->fallbacks) -
 		group_table_memory(table);
-	if (table->ngroups == 0 || left <= 0)
+	if (table->ngroups > 0)
+		group = fallbacks_group_bytes(engine->fallbacks, table);
+	if (group == 0 || left <= 0)
 		return FALLBACK_ROWS;
-	rows = left / 4 / (fallbacks_group_bytes(engine->fallbacks, table) + table->row_size);
+	rows = left / 4 / (group + table->row_size);
 	return (int) Max(Min(rows, MAX_RANGE), FALLBACK_ROWS) / 64 * 64;
 }
 

@@ -13,6 +13,7 @@
  *	fallback.c		fallback aggregates, which run their own transition functions
  *	exact_sums.c	exact aggregates of floats, for fallback.c
  *	exact_grid.c	columns of doubles as integers, for exact_sums.c
+ *	top_entries.c	the n best values of groups, for fallback.c
  *
  * Each file calls only those below it in this list.
  */
@@ -192,6 +193,8 @@ extern size_t fallbacks_memory(const FallbackWork *work);
 extern size_t fallbacks_held(const FallbackWork *work);
 /* Returns the mean bytes of a group's states; the table has groups. */
 extern double fallbacks_group_bytes(const FallbackWork *work, const GroupTable *table);
+/* Returns the bytes of the states of a group with one row; 0 if that is not known. */
+extern size_t fallbacks_known_bytes(const FallbackWork *work);
 /* Grouped input: frees the states of all groups but the last, which is about to become row 0. */
 extern void fallbacks_carry_last(FallbackWork *work);
 extern void fallbacks_reset(FallbackWork *work);

@@ -48,6 +48,7 @@ typedef struct FallbackCall
 	ExactGrid *grid[2];
 	GridSums by_group;
 	TopCall top; /* top_entries.c adds the rows to states of this call, if n is not 0 */
+	bool top_by_value; /* the same, and entries have no memory of their own */
 
 	/* valid for one batch */
 	bool skipped; /* no row counts */
@@ -144,7 +145,10 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 		if (exact_sums_take(spec, fallback))
 			prepare_exact(call, fallback, batch_rows);
 		if (fallback->top_n > 0)
+		{
 			call->top = top_n_call(&fallback->transfn, fallback->collation, fallback->top_n);
+			call->top_by_value = spec->cols[fallback->argcol[0]].type != COLUMN_DATUM;
+		}
 		call->trans =
 			prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
@@ -590,6 +594,22 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 	advance_state(work, o, fcinfo, states_context(work, table, at), state);
 }
 
+/*
+ * Returns whether the states of all groups, of which the first `known` existed before this batch,
+ * hold at most `limit` bytes after the batch in any case.
+ */
+static bool
+fits_in_any_case(const FallbackWork *work, const GroupTable *table, const Batch *batch,
+				 uint32 known, size_t limit)
+{
+	size_t group = fallbacks_known_bytes(work);
+
+	return group > 0 &&
+		fallbacks_held(work) + (table->ngroups - known) * group +
+			(size_t) batch->nrows * work->spec->nfallbacks * TOP_N_ROW_BYTES <=
+		limit;
+}
+
 int
 fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uint32 known,
 				  size_t limit)
@@ -597,7 +617,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 	uint32 next = known * table->row_cells;
 
 	begin_batch(work, table, batch);
-	if (table->ngroups == known)
+	if (table->ngroups == known || fits_in_any_case(work, table, batch, known, limit))
 	{
 		for (int o = 0; o < work->spec->nfallbacks; o++)
 		{
@@ -768,6 +788,20 @@ fallbacks_held(const FallbackWork *work)
 	return work->states->ecxt_per_tuple_memory->mem_allocated +
 		work->carry[0]->ecxt_per_tuple_memory->mem_allocated +
 		work->carry[1]->ecxt_per_tuple_memory->mem_allocated;
+}
+
+size_t
+fallbacks_known_bytes(const FallbackWork *work)
+{
+	size_t bytes = 0;
+
+	for (int o = 0; o < work->spec->nfallbacks; o++)
+	{
+		if (!work->calls[o].top_by_value)
+			return 0;
+		bytes += TOP_N_FIRST_BYTES;
+	}
+	return bytes;
 }
 
 size_t
