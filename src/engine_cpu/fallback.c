@@ -72,6 +72,7 @@ struct FallbackWork
 	size_t mem_limit;
 	size_t empty; /* bytes of these contexts without states */
 	FallbackCall *calls;
+	uint32 *picked; /* memory for numbers of the rows of a batch */
 };
 
 /* Returns the call info for a function, which finds work->aggstate in it, as in nodeAgg.c. */
@@ -133,6 +134,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 	work->aggstate->tmpcontext = work->temp;
 	work->aggstate->curaggcontext = work->states;
 	work->calls = palloc0(spec->nfallbacks * sizeof(FallbackCall));
+	work->picked = palloc(batch_rows * sizeof(uint32));
 	for (int o = 0; o < spec->nfallbacks; o++)
 	{
 		const FallbackAgg *fallback = &spec->fallbacks[o];
@@ -169,6 +171,7 @@ init_state(const FallbackAgg *fallback, FallbackState *state)
 	state->notrans = fallback->initnull;
 	state->fresh = true;
 	state->combined = false;
+	state->bound = PG_UINT32_MAX;
 }
 
 void
@@ -538,6 +541,7 @@ top_entries(TopPlace *place, int o)
 						.call = &place->work->calls[o].top,
 						.table = place->table,
 						.states = (char *) &group_fallbacks(place->table, place->table->rows)[o],
+						.picked = place->work->picked,
 						.temp = place->work->temp->ecxt_per_tuple_memory,
 						.context = top_context,
 						.arg = place};

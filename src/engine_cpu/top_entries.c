@@ -3,8 +3,11 @@
  *	  The n best entries of groups (aggregates/top_n.c), a batch at a time.
  *
  * The aggregates are fallback aggregates, but columns of integers and floats are added to their
- * states here, without calls of transition functions. Most rows are worse than the last entry of a
- * full state, which one comparison shows. All others are left to top_n.c.
+ * states here, without calls of transition functions. A key has a rank, an integer that is smaller
+ * for better keys. Most rows have a greater rank than the last entry of a full state. The upper
+ * half of that entry's rank is next to the group's keys (FallbackState.bound), so that such a row
+ * is dropped before its state is read. Of the other rows, those with by-value entries and a small n
+ * are inserted here; all others are left to top_n.c.
  */
 #include "postgres.h"
 
@@ -16,6 +19,9 @@
 /* Rows of groups are prefetched so many rows of the batch ahead, and then the states. */
 #define PREFETCH_ROWS 24
 #define PREFETCH_STATES 12
+
+/* States with more entries than this are searched by top_n.c. */
+#define MOST_SEARCHED 32
 
 /* Returns what the table has for the aggregate in the group at an offset. */
 static inline FallbackState *
@@ -94,67 +100,93 @@ top_entries_add_row(const TopEntries *top, const Batch *batch, uint32 at, int i)
 		offer_row(top, batch, at, i);
 }
 
-/* Prefetches what the rows after row i need, first the group, then its state. */
+/* Prefetches a state with few entries. It is always inline, see fallback.c. */
 static pg_attribute_always_inline void
-prefetch(const TopEntries *top, const uint32 *at, int i, int n)
+prefetch_state(const TopState *state)
 {
-	if (i + PREFETCH_ROWS >= n)
-		return;
-	if (at[i + PREFETCH_ROWS] != NO_GROUP)
-		__builtin_prefetch(group_entry(top, at[i + PREFETCH_ROWS]), 1);
-	if (at[i + PREFETCH_STATES] != NO_GROUP)
-	{
-		const char *state = (const char *) group_state(top, at[i + PREFETCH_STATES]);
-
-		__builtin_prefetch(state, 1);
-		__builtin_prefetch(state + sizeof(TopState) + sizeof(Datum), 1);
-	}
+	__builtin_prefetch(state, 1);
+	__builtin_prefetch((const char *) (state + 1) + sizeof(Datum), 1);
 }
 
 /*
- * Adds all rows of a batch whose keys have the C type value_t. A NaN is never found to be worse
- * here, nor is it found that another key is worse than a NaN; top_n.c compares these.
+ * Adds an entry to a state with by-value entries, and with room if it is not full. `place`: the
+ * number of entries before which it does not belong, less than n.
  */
-#define ADD_ROWS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-	static void add_##NAME##_rows(const TopEntries *top, const Batch *batch, const Column *keys) \
-	{ \
-		const value_t *x = keys->values; \
-		const uint32 *at = top->table->at; \
-		bool smallest = (top->call->form & TOP_SMALLEST) != 0; \
-		bool keys_only = (top->call->form & TOP_OF_KEYS) == 0; \
-\
-		for (int i = 0; i < batch->nrows; i++) \
-		{ \
-			const TopState *state; \
-\
-			prefetch(top, at, i, batch->nrows); \
-			if (at[i] == NO_GROUP || !row_counts(top, batch, keys, i)) \
-				continue; \
-			state = group_state(top, at[i]); \
-			if (likely(state != NULL) && state->count == state->n) \
-			{ \
-				Datum last = state->keys[state->n - 1]; \
-\
-				if ((smallest ? x[i] > from_datum(last) : x[i] < from_datum(last)) || \
-					(keys_only && to_datum(x[i]) == last)) \
-					continue; \
-			} \
-			offer_row(top, batch, at[i], i); \
-		} \
+static inline void
+insert_entry(TopState *state, int place, Datum key, const Column *values, int i)
+{
+	int last = Min(state->count, state->n - 1);
+
+	for (int e = last; e > place; e--)
+		state->keys[e] = state->keys[e - 1];
+	state->keys[place] = key;
+	if (state->form & TOP_OF_KEYS)
+	{
+		NullableDatum *entries = top_n_values(state);
+
+		for (int e = last; e > place; e--)
+			entries[e] = entries[e - 1];
+		entries[place].isnull = column_is_null(values, i);
+		entries[place].value =
+			entries[place].isnull ? 0 : column_datum(values->type, 0, values->values, i);
 	}
-COLUMN_SCALARS(ADD_ROWS)
+	state->count = last + 1;
+}
+
+/* Returns whether a row can be inserted here, rather than by top_n.c. */
+static inline bool
+can_insert(const TopState *state, const Column *values)
+{
+	return state != NULL && state->n <= MOST_SEARCHED && values->type != COLUMN_DATUM &&
+		(state->count == state->n || state->count < state->capacity);
+}
+
+/*
+ * Returns the upper half of a rank, as an unsigned integer. Ranks of narrow types have all their
+ * bits in the lower half.
+ */
+static inline uint32
+upper_half(int64 rank, bool narrow)
+{
+	return narrow ? (uint32) (rank + PG_INT32_MAX + 1) :
+					(uint32) ((uint64) rank >> 32) ^ ((uint32) 1 << 31);
+}
+
+#define INTEGER_CODE(x) ((int64) (x))
+#define FLOAT_CODE(x) gpuagg_f64_code((double) (x) + 0.0)
+#define RANK(code) (smallest ? (code) : ~(code))
+
+/* True for signed integers of at most 32 bits. */
+#define IS_NARROW(value_t) (sizeof(value_t) <= 4 && (value_t) 0.5 == 0 && (value_t) -1 < (value_t) 1)
+
+/*
+ * Functions for keys of the C type value_t:
+ *
+ * - NAME_pick writes the rows that may be among the n best of their groups to top->picked, and
+ *   returns how many these are.
+ * - NAME_add adds one such row to its state.
+ * - NAME_add_picked adds all of them.
+ */
+#define ADD_ROWS(NAME, value_t, CODE, from_datum, to_datum) 	static int NAME##_pick(const TopEntries *top, const Batch *batch, const Column *keys, 						   bool smallest) 	{ 		const value_t *x = keys->values; 		const uint32 *at = top->table->at; 		int n = 0; 		for (int i = 0; i < batch->nrows; i++) 		{ 			if (i + PREFETCH_ROWS < batch->nrows && at[i + PREFETCH_ROWS] != NO_GROUP) 				__builtin_prefetch(group_entry(top, at[i + PREFETCH_ROWS]), 1); 			if (at[i] != NO_GROUP && 				upper_half(RANK(CODE(x[i])), IS_NARROW(value_t)) <= 					group_entry(top, at[i])->bound && 				row_counts(top, batch, keys, i)) 				top->picked[n++] = i; 		} 		return n; 	} 	static inline void NAME##_add(const TopEntries *top, const Batch *batch, const Column *keys, 								  const Column *values, uint32 at, int i, bool smallest) 	{ 		value_t x = ((const value_t *) keys->values)[i]; 		TopState *state = group_state(top, at); 		int64 rank = RANK(CODE(x)); 		Datum key = to_datum(x); 		bool insert = can_insert(state, values); 		int place = insert ? state->count : 0; 		for (; place > 0 && insert; place--) 		{ 			int64 other = RANK(CODE(from_datum(state->keys[place - 1]))); 			if (rank > other) 				break; 			if (rank == other && (state->form & TOP_OF_KEYS)) 				insert = false; 			else if (rank == other && (int64) key >= (int64) state->keys[place - 1]) 				break; 		} 		if (!insert) 			offer_row(top, batch, at, i); 		else if (place < state->n) 			insert_entry(state, place, key, values, i); 		state = group_state(top, at); 		if (state->count == state->n) 			group_entry(top, at)->bound = 				upper_half(RANK(CODE(from_datum(state->keys[state->n - 1]))), IS_NARROW(value_t)); 	} 	static void NAME##_add_picked(const TopEntries *top, const Batch *batch, const Column *keys, 								  bool smallest) 	{ 		const Column *values = &batch->cols[top->fallback->argcol[0]]; 		const uint32 *at = top->table->at; 		int n = NAME##_pick(top, batch, keys, smallest); 		for (int p = 0; p < n; p++) 		{ 			if (p + PREFETCH_STATES < n) 				prefetch_state(group_state(top, at[top->picked[p + PREFETCH_STATES]])); 			NAME##_add(top, batch, keys, values, at[top->picked[p]], top->picked[p], smallest); 		} 	}
+#define ADD_INTEGERS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) 	ADD_ROWS(NAME, value_t, INTEGER_CODE, from_datum, to_datum)
+#define ADD_FLOATS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) 	ADD_ROWS(NAME, value_t, FLOAT_CODE, from_datum, to_datum)
+COLUMN_INTEGERS(ADD_INTEGERS)
+COLUMN_FLOATS(ADD_FLOATS)
+#undef ADD_FLOATS
+#undef ADD_INTEGERS
 #undef ADD_ROWS
 
 void
 top_entries_add_batch(const TopEntries *top, const Batch *batch)
 {
 	const Column *keys = key_column(top, batch);
+	bool smallest = (top->call->form & TOP_SMALLEST) != 0;
 
 	switch (keys->type)
 	{
 #define X(NAME, ...) \
 	case COLUMN_##NAME: \
-		add_##NAME##_rows(top, batch, keys); \
+		NAME##_add_picked(top, batch, keys, smallest); \
 		break;
 		COLUMN_SCALARS(X)
 #undef X

@@ -17,6 +17,7 @@ typedef struct TopEntries
 	TopCall *call;
 	const GroupTable *table;
 	char *states;       /* the FallbackState in the first row of the table */
+	uint32 *picked;     /* memory for numbers of the rows of a batch */
 	MemoryContext temp; /* is reset here */
 	/* Returns the memory context for states of the group at an offset. */
 	MemoryContext (*context)(void *arg, uint32 at);

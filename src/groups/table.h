@@ -44,6 +44,7 @@ typedef struct FallbackState
 	bool notrans;  /* the transition function is strict and has had no input yet */
 	bool fresh;    /* value is the aggregate's initial value itself, not a copy */
 	bool combined; /* has been combined with another state */
+	uint32 bound;  /* for engine_cpu/top_entries.c: rows beyond it change nothing */
 } FallbackState;
 
 typedef enum TableMode
