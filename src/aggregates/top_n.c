@@ -163,10 +163,10 @@ entries_size(int form, int capacity)
 	return capacity * (sizeof(Datum) + (form & TOP_OF_KEYS ? sizeof(NullableDatum) : 0));
 }
 
-TopState *
-top_n_create(const TopCall *call, MemoryContext cxt)
+/* Returns an empty state in cxt with room for `capacity` entries. */
+static TopState *
+create_state(const TopCall *call, int capacity, MemoryContext cxt)
 {
-	int capacity = Min(call->n, TOP_N_FIRST_CAPACITY);
 	TopState *state =
 		MemoryContextAlloc(cxt, sizeof(TopState) + entries_size(call->form, capacity));
 
@@ -179,6 +179,12 @@ top_n_create(const TopCall *call, MemoryContext cxt)
 	state->capacity = capacity;
 	state->keys = (Datum *) (state + 1);
 	return state;
+}
+
+TopState *
+top_n_create(const TopCall *call, MemoryContext cxt)
+{
+	return create_state(call, Min(call->n, TOP_N_FIRST_CAPACITY), cxt);
 }
 
 /* Moves the entries of a state in cxt to an allocation of their own with room for more. */
@@ -458,6 +464,46 @@ gpuagg_top_n_serialize(PG_FUNCTION_ARGS)
 							   top_n_values(state)[i].isnull);
 	}
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+/* The first byte of packed bytes, which a serialized state does not begin with. */
+#define PACKED 0xff
+
+bytea *
+top_n_pack(const TopState *state)
+{
+	size_t keys = state->count * sizeof(Datum);
+	size_t size = VARHDRSZ + 1 + entries_size(state->form, state->count);
+	bytea *bytes = palloc(size);
+	char *to = VARDATA(bytes);
+
+	SET_VARSIZE(bytes, size);
+	*to++ = (char) PACKED;
+	memcpy(to, state->keys, keys);
+	if (state->form & TOP_OF_KEYS)
+		memcpy(to + keys, top_n_values(state), state->count * sizeof(NullableDatum));
+	return bytes;
+}
+
+TopState *
+top_n_unpack(const TopCall *call, const bytea *bytes)
+{
+	size_t size = VARSIZE_ANY_EXHDR(bytes);
+	const char *from = VARDATA_ANY(bytes);
+	size_t entry = entries_size(call->form, 1);
+	int count = (size - 1) / entry;
+	TopState *state;
+
+	if (size == 0 || (uint8) *from++ != PACKED)
+		return NULL;
+	if (count < 1 || count > call->n || size - 1 != count * entry)
+		elog(ERROR, "packed state of %s is invalid", form_names[call->form]);
+	state = create_state(call, count, CurrentMemoryContext);
+	state->count = count;
+	memcpy(state->keys, from, count * sizeof(Datum));
+	if (call->form & TOP_OF_KEYS)
+		memcpy(top_n_values(state), from + count * sizeof(Datum), count * sizeof(NullableDatum));
+	return state;
 }
 
 /* Reads all of a serialized state before the entries. */

@@ -101,6 +101,14 @@ extern TopState *top_n_create(const TopCall *call, MemoryContext cxt);
 extern void top_n_offer(TopState *state, TopTypes *types, Oid collation, Datum key,
 						NullableDatum value, MemoryContext cxt);
 
+/*
+ * Convert a state of by-value types to bytes for another process of the same query, or for a file,
+ * and back, in the current context. They take less time than the serialization functions.
+ * top_n_unpack returns NULL if these are not such bytes.
+ */
+extern bytea *top_n_pack(const TopState *state);
+extern TopState *top_n_unpack(const TopCall *call, const bytea *bytes);
+
 /* Returns the element type of the result of the aggregate with this state. */
 extern Oid top_n_element_type(const void *state);
 

@@ -747,9 +747,18 @@ call_in_temp_memory(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
 Datum
 fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 {
-	FunctionCallInfo fcinfo = work->calls[fallback].serial;
+	const FallbackCall *call = &work->calls[fallback];
+	FunctionCallInfo fcinfo = call->serial;
 	MemoryContext old;
 	Datum result;
+
+	if (call->top_by_value)
+	{
+		old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
+		result = PointerGetDatum(top_n_pack((const TopState *) DatumGetPointer(value)));
+		MemoryContextSwitchTo(old);
+		return result;
+	}
 
 	fcinfo->args[0].value = value;
 	fcinfo->args[0].isnull = false;
@@ -769,8 +778,19 @@ fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 Datum
 fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
 {
-	FunctionCallInfo fcinfo = work->calls[fallback].deserial;
+	const FallbackCall *call = &work->calls[fallback];
+	FunctionCallInfo fcinfo = call->deserial;
 
+	if (call->top_by_value)
+	{
+		MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
+		TopState *state =
+			top_n_unpack(&call->top, (const bytea *) DatumGetPointer(bytes));
+
+		MemoryContextSwitchTo(old);
+		if (state)
+			return PointerGetDatum(state);
+	}
 	fcinfo->args[0].value = bytes;
 	fcinfo->args[0].isnull = false;
 	fcinfo->args[1].value = (Datum) 0;
