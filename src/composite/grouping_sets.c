@@ -11,7 +11,7 @@
  * Every set gets all rows if combined groups could differ from groups of rows, or cannot be made:
  *
  *		- DISTINCT, ordered and ordered-set aggregates
- *		- fallback aggregates, except exact sums
+ *		- fallback aggregates, except exact sums and the n best values
  *		- where one process adds floats in the order of rows: sums of floats, whose last digits
  *		  depend on that order, and extremes of floats, since the later one of 0 and -0 is shown
  *
@@ -58,7 +58,7 @@ monoid_is_exact(MonoidId monoid)
 
 /*
  * Returns whether combined states of a fallback aggregate equal the state of all rows at once: it
- * is an exact sum of core or of this extension.
+ * is an exact sum of core or of this extension, or finds the n best values.
  */
 static bool
 fallback_is_exact(const FallbackAgg *fallback)
@@ -73,7 +73,7 @@ fallback_is_exact(const FallbackAgg *fallback)
 		case F_INT8_AVG_ACCUM:
 			return true;
 		default:
-			return fallback->unrepresentable_only;
+			return fallback->unrepresentable_only || fallback->top_n > 0;
 	}
 }
 

@@ -554,7 +554,7 @@ cpu_fallback_rows(const CpuEngine *engine)
 		group_table_memory(table);
 	if (table->ngroups > 0)
 		group = fallbacks_group_bytes(engine->fallbacks, table);
-	if (group == 0 || left <= 0)
+	if ((table->ngroups == 0 && group == 0) || left <= 0)
 		return FALLBACK_ROWS;
 	rows = left / 4 / (group + table->row_size);
 	return (int) Max(Min(rows, MAX_RANGE), FALLBACK_ROWS) / 64 * 64;

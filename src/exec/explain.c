@@ -10,6 +10,7 @@
 
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
 #include "common/compat.h"
@@ -235,6 +236,27 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		ExplainPropertyText("Join Not a Lookup", state->plan->no_lookups, es);
 }
 
+/* Prints the aggregates whose transition functions were called for each row, if there are any. */
+static void
+explain_called_aggregates(GpuAggState *state, ExplainState *es)
+{
+	const AggSpec *spec = state->spec;
+	List *names = NIL;
+
+	if (!es->verbose || spec == NULL || state->plan->guarded)
+		return;
+	for (int f = 0; f < spec->nfallbacks; f++)
+	{
+		const FallbackAgg *fallback = &spec->fallbacks[f];
+
+		if (!fallback->exact && fallback->top_n == 0 && !fallback->unrepresentable_only &&
+			spec_set_of_fallback(spec, f) < 0)
+			names = lappend(names, get_func_name(fallback->aggfnoid));
+	}
+	if (names != NIL)
+		ExplainPropertyList("Aggregates Row by Row", names, es);
+}
+
 /* Resets the instrumentation of a node and of the nodes below it. */
 static bool
 forget_counts(PlanState *node, void *context)
@@ -270,6 +292,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	explain_limit(state, ancestors, es);
 	explain_engine(state, es);
 	explain_feed(state, es);
+	explain_called_aggregates(state, es);
 	if (es->analyze && state->plan->guarded)
 		explain_guarded(state, es);
 	else if (es->analyze && state->have_stats)

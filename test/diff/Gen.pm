@@ -391,7 +391,9 @@ sub own_aggregate
 	{
 		# there are no arrays of arrays
 		$value = pick(grep { $_->{type} !~ /\[\]/ } of_kind('minmax', @columns));
-		my $n = pick(1, 2, 2, 3, 10, 1000);
+		my $n = pick(1, 2, 2, 3, 10, 32, 33, 1000);
+		# not a constant
+		$n = "CASE WHEN $key->{name} IS NULL THEN $n ELSE $n END" if chance(0.15);
 		$call = 'gpu:' . (chance(0.5) ? pick(qw(max_n min_n)) . "($value->{name}, $n)" : pick(qw(argmax_n argmin_n)) . "($value->{name}, $key->{name}, $n)");
 		$norm = 'md5(%s::text)';
 	}

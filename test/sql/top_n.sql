@@ -90,6 +90,38 @@ FROM (SELECT k, gpu_max_n(v, 2) AS m, gpu_argmin_n(t, v, 3) AS ts FROM many_tops
 	JOIN (SELECT k, array_agg(v ORDER BY v DESC) AS a, array_agg(t ORDER BY v, t) AS tt FROM many_tops GROUP BY k) x USING (k);
 RESET work_mem;
 
+-- keys are read as columns, without calls for each row, if n is a constant and they are numbers, times, booleans or identifiers
+CREATE FUNCTION row_by_row(call text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE format('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT g, %s FROM tops GROUP BY g', call) LOOP
+		IF line ~ 'Row by Row' THEN
+			RETURN NEXT btrim(line);
+		END IF;
+	END LOOP;
+END $$;
+SELECT c AS columns, row_by_row(format('gpu_max_n(%I, 2), gpu_min_n(%1$I, 1000), gpu_argmax_n(s, %1$I, 2) FILTER (WHERE b)', c)) FROM unnest('{i2,i4,i8,f4,f8,d,ts,tz,tm,sc,o,b}'::text[]) c;
+SELECT call, row_by_row(call) FROM (VALUES ('gpu_max_n(i4, 2 + i4 * 0)'), ('gpu_max_n(i4, i4 - i4 + 2) FILTER (WHERE false)'), ('gpu_max_n(n, 2)'), ('gpu_argmin_n(i4, s, 2)'),
+	('gpu_max_n(e, 2)'), ('gpu_max_n(DISTINCT i4, 2)'), ('gpu_argmax_n(s, i4, 2 ORDER BY i8)'), ('string_agg(s, s), gpu_max_n(i4, 2)')) x (call);
+-- as many entries as are searched here, and one more; many of them equal, or -0 and 0; in sorted input, and once for each row of another table
+CREATE FUNCTION wrong_lists(n int, filter text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	result bigint;
+BEGIN
+	EXECUTE format($q$ WITH ours AS (SELECT g, gpu_max_n(f8, %1$s)::text || gpu_min_n(i4, %1$s)::text || gpu_argmax_n(i8, i4, %1$s)::text || gpu_argmin_n(i4, f4, %1$s)::text AS r FROM tops WHERE %2$s GROUP BY g),
+		lists AS (SELECT g, array_agg(f8 ORDER BY f8 DESC, (f8::text = '-0') DESC) FILTER (WHERE f8 IS NOT NULL) AS a, array_agg(i4 ORDER BY i4) FILTER (WHERE i4 IS NOT NULL) AS b,
+			array_agg(i8 ORDER BY i4 DESC, i8) FILTER (WHERE i4 IS NOT NULL) AS c, array_agg(i4 ORDER BY f4, i4) FILTER (WHERE f4 IS NOT NULL) AS d FROM tops WHERE %2$s GROUP BY g),
+		theirs AS (SELECT g, a[:%1$s]::text || b[:%1$s]::text || c[:%1$s]::text || d[:%1$s]::text AS r FROM lists)
+		SELECT count(*) FROM ours FULL JOIN theirs USING (g) WHERE ours.r IS DISTINCT FROM theirs.r $q$, n, filter) INTO result;
+	RETURN result;
+END $$;
+SELECT n, wrong_lists(n, 'g < 100'), wrong_lists(n, 'g < 5') FROM (VALUES (1), (4), (5), (32), (33), (999)) x (n);
+SET enable_hashagg = off;
+SELECT n, wrong_lists(n, 'g < 100') FROM (VALUES (2), (32)) x (n);
+RESET enable_hashagg;
+SELECT x, (SELECT gpu_max_n(i4 + x, 3) FROM tops WHERE g = x), (SELECT gpu_argmin_n(i8, i2, 2) FROM tops WHERE i2 > x) FROM generate_series(1, 3) x;
+
 -- DISTINCT, ORDER BY, grouping sets, HAVING, no rows
 SELECT gpu_max_n(DISTINCT i4, 3), gpu_min_n(DISTINCT i4, 3), gpu_max_n(i4, 3 ORDER BY i8), gpu_argmax_n(DISTINCT i4 / 10, i4 / 20, 4) FROM tops;
 SELECT g, gpu_max_n(i2, 2), gpu_argmin_n(c, i8, 2) FROM tops WHERE g < 2 GROUP BY ROLLUP (g) ORDER BY g;
