@@ -675,10 +675,9 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 			take_constant_n(&fallback, aggref, parent, econtext);
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
-			fallback.argcol[i] =
-				add_argument(spec, aggref, args, i,
-							 by_slots ? argument_form(row->kind) :
-										fallback_argument_form(&fallback, aggref, i));
+			fallback.argcol[i] = add_argument(
+				spec, aggref, args, i,
+				by_slots ? argument_form(row->kind) : fallback_argument_form(&fallback, aggref, i));
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	final_values_init(out, call->form == PARTIAL_RESULT ? entry.finalfn : InvalidOid);

@@ -315,14 +315,14 @@ top_n_form_of(const FmgrInfo *transfn)
 }
 
 TopCall
-top_n_call(const FmgrInfo *transfn, Oid collation, int n)
+top_n_call(const FmgrInfo *transfn, int form, Oid collation, int n)
 {
 	FmgrInfo *info = unconstify(FmgrInfo *, transfn);
-	TopCall call = {.form = top_n_form_of(transfn), .n = n, .collation = collation};
+	TopCall call = {.form = form, .n = n, .collation = collation};
 
-	if (call.form & TOP_OF_KEYS)
+	if (form & TOP_OF_KEYS)
 		call.valuetype = get_fn_expr_argtype(info, 1);
-	call.keytype = get_fn_expr_argtype(info, call.form & TOP_OF_KEYS ? 2 : 1);
+	call.keytype = get_fn_expr_argtype(info, form & TOP_OF_KEYS ? 2 : 1);
 	return call;
 }
 
@@ -343,7 +343,7 @@ top_n_transition(FunctionCallInfo fcinfo, int form)
 	n = n_argument(fcinfo, key + 1, form);
 	if (PG_ARGISNULL(0))
 	{
-		TopCall call = top_n_call(fcinfo->flinfo, PG_GET_COLLATION(), n);
+		TopCall call = top_n_call(fcinfo->flinfo, form, PG_GET_COLLATION(), n);
 
 		state = top_n_create(&call, cxt);
 	}
@@ -602,9 +602,8 @@ top_n_final(FunctionCallInfo fcinfo, int form)
 		nulls[i] = form & TOP_OF_KEYS ? top_n_values(state)[i].isnull : false;
 		elements[i] = form & TOP_OF_KEYS ? top_n_values(state)[i].value : state->keys[i];
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &count, &lower,
-											 type->type_id, type->typlen, type->typbyval,
-											 type->typalign));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &count, &lower, type->type_id,
+											 type->typlen, type->typbyval, type->typalign));
 }
 
 /* Final function of gpu_max_n. */

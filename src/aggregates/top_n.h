@@ -87,8 +87,11 @@ typedef struct TopCall
 /* Returns the form of a transition function's aggregate; -1 if it is none of top_n.c. */
 extern int top_n_form_of(const FmgrInfo *transfn);
 
-/* Returns a description of a call for top_n_create. */
-extern TopCall top_n_call(const FmgrInfo *transfn, Oid collation, int n);
+/*
+ * Returns a description of a call for top_n_create. The types are those of the function's
+ * arguments.
+ */
+extern TopCall top_n_call(const FmgrInfo *transfn, int form, Oid collation, int n);
 
 /* Returns an empty state in cxt. */
 extern TopState *top_n_create(const TopCall *call, MemoryContext cxt);

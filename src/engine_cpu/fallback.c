@@ -148,7 +148,8 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 			prepare_exact(call, fallback, batch_rows);
 		if (fallback->top_n > 0)
 		{
-			call->top = top_n_call(&fallback->transfn, fallback->collation, fallback->top_n);
+			call->top = top_n_call(&fallback->transfn, top_n_form_of(&fallback->transfn),
+								   fallback->collation, fallback->top_n);
 			call->top_by_value = spec->cols[fallback->argcol[0]].type != COLUMN_DATUM;
 		}
 		call->trans =
@@ -784,8 +785,7 @@ fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
 	if (call->top_by_value)
 	{
 		MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
-		TopState *state =
-			top_n_unpack(&call->top, (const bytea *) DatumGetPointer(bytes));
+		TopState *state = top_n_unpack(&call->top, (const bytea *) DatumGetPointer(bytes));
 
 		MemoryContextSwitchTo(old);
 		if (state)

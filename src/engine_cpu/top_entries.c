@@ -157,7 +157,8 @@ upper_half(int64 rank, bool narrow)
 #define RANK(code) (smallest ? (code) : ~(code))
 
 /* True for signed integers of at most 32 bits. */
-#define IS_NARROW(value_t) (sizeof(value_t) <= 4 && (value_t) 0.5 == 0 && (value_t) -1 < (value_t) 1)
+#define IS_NARROW(value_t) \
+	(sizeof(value_t) <= 4 && (value_t) 0.5 == 0 && (value_t) -1 < (value_t) 1)
 
 /*
  * Functions for keys of the C type value_t:
@@ -167,9 +168,70 @@ upper_half(int64 rank, bool narrow)
  * - NAME_add adds one such row to its state.
  * - NAME_add_picked adds all of them.
  */
-#define ADD_ROWS(NAME, value_t, CODE, from_datum, to_datum) 	static int NAME##_pick(const TopEntries *top, const Batch *batch, const Column *keys, 						   bool smallest) 	{ 		const value_t *x = keys->values; 		const uint32 *at = top->table->at; 		int n = 0; 		for (int i = 0; i < batch->nrows; i++) 		{ 			if (i + PREFETCH_ROWS < batch->nrows && at[i + PREFETCH_ROWS] != NO_GROUP) 				__builtin_prefetch(group_entry(top, at[i + PREFETCH_ROWS]), 1); 			if (at[i] != NO_GROUP && 				upper_half(RANK(CODE(x[i])), IS_NARROW(value_t)) <= 					group_entry(top, at[i])->bound && 				row_counts(top, batch, keys, i)) 				top->picked[n++] = i; 		} 		return n; 	} 	static inline void NAME##_add(const TopEntries *top, const Batch *batch, const Column *keys, 								  const Column *values, uint32 at, int i, bool smallest) 	{ 		value_t x = ((const value_t *) keys->values)[i]; 		TopState *state = group_state(top, at); 		int64 rank = RANK(CODE(x)); 		Datum key = to_datum(x); 		bool insert = can_insert(state, values); 		int place = insert ? state->count : 0; 		for (; place > 0 && insert; place--) 		{ 			int64 other = RANK(CODE(from_datum(state->keys[place - 1]))); 			if (rank > other) 				break; 			if (rank == other && (state->form & TOP_OF_KEYS)) 				insert = false; 			else if (rank == other && (int64) key >= (int64) state->keys[place - 1]) 				break; 		} 		if (!insert) 			offer_row(top, batch, at, i); 		else if (place < state->n) 			insert_entry(state, place, key, values, i); 		state = group_state(top, at); 		if (state->count == state->n) 			group_entry(top, at)->bound = 				upper_half(RANK(CODE(from_datum(state->keys[state->n - 1]))), IS_NARROW(value_t)); 	} 	static void NAME##_add_picked(const TopEntries *top, const Batch *batch, const Column *keys, 								  bool smallest) 	{ 		const Column *values = &batch->cols[top->fallback->argcol[0]]; 		const uint32 *at = top->table->at; 		int n = NAME##_pick(top, batch, keys, smallest); 		for (int p = 0; p < n; p++) 		{ 			if (p + PREFETCH_STATES < n) 				prefetch_state(group_state(top, at[top->picked[p + PREFETCH_STATES]])); 			NAME##_add(top, batch, keys, values, at[top->picked[p]], top->picked[p], smallest); 		} 	}
-#define ADD_INTEGERS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) 	ADD_ROWS(NAME, value_t, INTEGER_CODE, from_datum, to_datum)
-#define ADD_FLOATS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) 	ADD_ROWS(NAME, value_t, FLOAT_CODE, from_datum, to_datum)
+#define ADD_ROWS(NAME, value_t, CODE, from_datum, to_datum) \
+	static int NAME##_pick(const TopEntries *top, const Batch *batch, const Column *keys, \
+						   bool smallest) \
+	{ \
+		const value_t *x = keys->values; \
+		const uint32 *at = top->table->at; \
+		int n = 0; \
+		for (int i = 0; i < batch->nrows; i++) \
+		{ \
+			if (i + PREFETCH_ROWS < batch->nrows && at[i + PREFETCH_ROWS] != NO_GROUP) \
+				__builtin_prefetch(group_entry(top, at[i + PREFETCH_ROWS]), 1); \
+			if (at[i] != NO_GROUP && \
+				upper_half(RANK(CODE(x[i])), IS_NARROW(value_t)) <= \
+					group_entry(top, at[i])->bound && \
+				row_counts(top, batch, keys, i)) \
+				top->picked[n++] = i; \
+		} \
+		return n; \
+	} \
+	static inline void NAME##_add(const TopEntries *top, const Batch *batch, const Column *keys, \
+								  const Column *values, uint32 at, int i, bool smallest) \
+	{ \
+		value_t x = ((const value_t *) keys->values)[i]; \
+		TopState *state = group_state(top, at); \
+		int64 rank = RANK(CODE(x)); \
+		Datum key = to_datum(x); \
+		bool insert = can_insert(state, values); \
+		int place = insert ? state->count : 0; \
+		for (; place > 0 && insert; place--) \
+		{ \
+			int64 other = RANK(CODE(from_datum(state->keys[place - 1]))); \
+			if (rank > other) \
+				break; \
+			if (rank == other && (state->form & TOP_OF_KEYS)) \
+				insert = false; \
+			else if (rank == other && (int64) key >= (int64) state->keys[place - 1]) \
+				break; \
+		} \
+		if (!insert) \
+			offer_row(top, batch, at, i); \
+		else if (place < state->n) \
+			insert_entry(state, place, key, values, i); \
+		state = group_state(top, at); \
+		if (state->count == state->n) \
+			group_entry(top, at)->bound = \
+				upper_half(RANK(CODE(from_datum(state->keys[state->n - 1]))), IS_NARROW(value_t)); \
+	} \
+	static void NAME##_add_picked(const TopEntries *top, const Batch *batch, const Column *keys, \
+								  bool smallest) \
+	{ \
+		const Column *values = &batch->cols[top->fallback->argcol[0]]; \
+		const uint32 *at = top->table->at; \
+		int n = NAME##_pick(top, batch, keys, smallest); \
+		for (int p = 0; p < n; p++) \
+		{ \
+			if (p + PREFETCH_STATES < n) \
+				prefetch_state(group_state(top, at[top->picked[p + PREFETCH_STATES]])); \
+			NAME##_add(top, batch, keys, values, at[top->picked[p]], top->picked[p], smallest); \
+		} \
+	}
+#define ADD_INTEGERS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+	ADD_ROWS(NAME, value_t, INTEGER_CODE, from_datum, to_datum)
+#define ADD_FLOATS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+	ADD_ROWS(NAME, value_t, FLOAT_CODE, from_datum, to_datum)
 COLUMN_INTEGERS(ADD_INTEGERS)
 COLUMN_FLOATS(ADD_FLOATS)
 #undef ADD_FLOATS
