@@ -47,7 +47,7 @@ typedef struct FallbackCall
 	double *buffer[2];
 	ExactGrid *grid[2];
 	GridSums by_group;
-	TopCall top; /* top_entries.c adds the rows to states of this call, if n is not 0 */
+	TopCall top;       /* top_entries.c adds the rows to states of this call, if n is not 0 */
 	bool top_by_value; /* the same, and entries have no memory of their own */
 
 	/* valid for one batch */
