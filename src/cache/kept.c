@@ -4,9 +4,9 @@
  * Results of plans over unchanged tables; see kept.h.
  *
  * Names are in a hash table of fixed size under change_lock, with their uses and the result, if
- * there is one. Results are evicted as columns are (LRU-2, see evict.c), but only for other results.
- * A quarter of the names have no results: they are the history of uses, from which the name that was
- * used longest ago is removed for a new one.
+ * there is one. Results are evicted as columns are (LRU-2, see evict.c), but only for other
+ * results. A quarter of the names have no results: they are the history of uses, from which the
+ * name that was used longest ago is removed for a new one.
  */
 #include "postgres.h"
 
