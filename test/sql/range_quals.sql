@@ -43,18 +43,6 @@ SELECT * FROM pg_temp.all_compared('off') EXCEPT SELECT * FROM pg_temp.all_compa
 RESET enable_bitmapscan;
 SELECT * FROM pg_temp.all_compared('off') EXCEPT SELECT * FROM pg_temp.all_compared('eager');
 RESET enable_seqscan;
--- rows are counted as core counts them
-CREATE FUNCTION pg_temp.removed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		RETURN NEXT substring(line FROM 'Rows Removed by Filter: .*|Seq Scan.*rows=\d+');
-	END LOOP;
-END $$;
-SET enable_bitmapscan = off;
-SET enable_indexscan = off;
-SELECT * FROM pg_temp.removed('SELECT count(s) FROM rq WHERE i BETWEEN 500 AND 15000 AND s BETWEEN 10 AND 20') r WHERE r IS NOT NULL;
 PREPARE within AS SELECT count(*), sum(s) FROM rq WHERE i BETWEEN $1 AND $2 AND b >= $3;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE within (10, 5000, 2);

@@ -91,7 +91,7 @@ FROM (SELECT k, gpu_max_n(v, 2) AS m, gpu_argmin_n(t, v, 3) AS ts FROM many_tops
 RESET work_mem;
 
 -- keys are read as columns, without calls for each row, if n is a constant and they are numbers, times, booleans or identifiers
-CREATE FUNCTION row_by_row(call text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION top_calls_by_row(call text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 BEGIN
@@ -101,8 +101,8 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
-SELECT c AS columns, row_by_row(format('gpu_max_n(%I, 2), gpu_min_n(%1$I, 1000), gpu_argmax_n(s, %1$I, 2) FILTER (WHERE b)', c)) FROM unnest('{i2,i4,i8,f4,f8,d,ts,tz,tm,sc,o,b}'::text[]) c;
-SELECT call, row_by_row(call) FROM (VALUES ('gpu_max_n(i4, 2 + i4 * 0)'), ('gpu_max_n(i4, i4 - i4 + 2) FILTER (WHERE false)'), ('gpu_max_n(n, 2)'), ('gpu_argmin_n(i4, s, 2)'),
+SELECT c AS columns, top_calls_by_row(format('gpu_max_n(%I, 2), gpu_min_n(%1$I, 1000), gpu_argmax_n(s, %1$I, 2) FILTER (WHERE b)', c)) AS row_by_row FROM unnest('{i2,i4,i8,f4,f8,d,ts,tz,tm,sc,o,b}'::text[]) c;
+SELECT call, top_calls_by_row(call) AS row_by_row FROM (VALUES ('gpu_max_n(i4, 2 + i4 * 0)'), ('gpu_max_n(i4, i4 - i4 + 2) FILTER (WHERE false)'), ('gpu_max_n(n, 2)'), ('gpu_argmin_n(i4, s, 2)'),
 	('gpu_max_n(e, 2)'), ('gpu_max_n(DISTINCT i4, 2)'), ('gpu_argmax_n(s, i4, 2 ORDER BY i8)'), ('string_agg(s, s), gpu_max_n(i4, 2)')) x (call);
 -- as many entries as are searched here, and one more; many of them equal, or -0 and 0; in sorted input, and once for each row of another table
 CREATE FUNCTION wrong_lists(n int, filter text) RETURNS bigint LANGUAGE plpgsql AS $$
