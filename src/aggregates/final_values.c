@@ -87,8 +87,10 @@ final_values_init(AggOutput *out, Oid finalfn)
 	out->values = VALUES_NONE;
 	if (out->form == PARTIAL_RESULT && out->kind == FINALIZE_FALLBACK && out->agg.exact)
 	{
+		/* the aggregates that make states for other servers have no such result */
 		out->exact = exact_result_of(&out->finalfn);
-		out->values = VALUES_EXACT;
+		if (out->exact != EXACT_NO_RESULT)
+			out->values = VALUES_EXACT;
 		return;
 	}
 	if ((out->form != PARTIAL_RESULT && out->form != PARTIAL_TRANS) ||
