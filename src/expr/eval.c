@@ -545,25 +545,6 @@ expr_run_core(const ExprOp *op, int n)
 	MemoryContextSwitchTo(old);
 }
 
-/* Returns the ExprState of an expression with subplans: an earlier scan's, or a new one. */
-static ExprState *
-subplan_state(ExprSet *set, Expr *expr)
-{
-	ExprSubplans *known = set->subplans;
-	MemoryContext old;
-	ListCell *node, *other, *state;
-
-	forthree(node, known->nodes, other, known->exprs, state,
-			 known->states) if (lfirst(node) == set->parent &&
-								equal(lfirst(other), expr)) return lfirst(state);
-	old = MemoryContextSwitchTo(set->parent->state->es_query_cxt);
-	known->nodes = lappend(known->nodes, set->parent);
-	known->exprs = lappend(known->exprs, copyObject(expr));
-	known->states = lappend(known->states, ExecInitExpr(llast(known->exprs), set->parent));
-	MemoryContextSwitchTo(old);
-	return llast(known->states);
-}
-
 /*
  * Disables just-in-time compilation for this expression: it would not pay for the few rows of the
  * scalar fallback.
@@ -576,7 +557,7 @@ expr_core_state(ExprSet *set, Expr *expr)
 	ExprState *state;
 
 	estate->es_jit_flags = 0;
-	state = contain_subplans((Node *) expr) ? subplan_state(set, expr) :
+	state = contain_subplans((Node *) expr) ? expr_subplan_state(set->subplans, set->parent, expr) :
 											  ExecInitExpr(expr, set->parent);
 	estate->es_jit_flags = jit_flags;
 	return state;
@@ -593,6 +574,7 @@ expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 		root->state = expr_core_state(set, root->expr);
 	MemoryContextSwitchTo(old);
 	ResetExprContext(econtext);
+	expr_renew_subplans(set->subplans, root->state);
 	set->load_row(set->owner, row);
 	return ExecEvalExprSwitchContext(root->state, econtext, isnull);
 }
@@ -607,6 +589,7 @@ expr_constant_fill(ExprSet *set, Vec *vec)
 	Datum value;
 	MemoryContext old = MemoryContextSwitchTo(set->const_cxt);
 
+	expr_renew_subplans(set->subplans, vec->source);
 	value = ExecEvalExpr(vec->source, set->parent->ps_ExprContext, &isnull);
 	vec->all_values = !isnull;
 	memset(vec->state, VEC_NULL, EXPR_ROWS);

@@ -125,15 +125,20 @@ typedef struct ExprStage
 } ExprStage;
 
 /*
- * ExprStates of expressions with subplans.  A subplan belongs to its plan node until the query
- * ends.  So these states are made once, not for each rescan.
+ * ExprStates of expressions with subplans (subplans.c).  A subplan belongs to its plan node until
+ * the query ends.  So these states are made once, not for each rescan.
  */
 typedef struct ExprSubplans
 {
-	List *nodes; /* PlanState that each expression belongs to */
-	List *exprs;
-	List *states;
+	List *states; /* SubplanState */
+	List *plans;  /* SubplanPlan */
 } ExprSubplans;
+
+/*
+ * To be called when a scan begins, before its expressions are evaluated: notes which subplans must
+ * be executed again, because their parameters have changed.
+ */
+extern void expr_note_changed_subplans(ExprSubplans *subplans);
 
 struct NodeFacts;
 

@@ -142,6 +142,13 @@ extern void expr_empty_constant(Vec *vec);
 /* Returns an ExprState for the scalar fallback or for a constant. */
 extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
 
+/* ---- subplans.c ---- */
+
+/* Returns the state of an expression with subplans: that of an earlier scan, or a new one. */
+extern ExprState *expr_subplan_state(ExprSubplans *subplans, PlanState *node, Expr *expr);
+/* Makes a state ready to be evaluated: see the head of subplans.c.  Other states are ignored. */
+extern void expr_renew_subplans(ExprSubplans *subplans, const ExprState *state);
+
 /* Returns the VecState of row i. */
 static inline uint8
 expr_state(const Vec *vec, int i)

@@ -61,6 +61,7 @@ heap_source_begin(HeapFeed *feed, HeapTable *table)
 		return;
 	}
 	nblocks = heap_scan_begin(scan);
+	expr_note_changed_subplans(feed->base.subplans);
 	progress_table(RelationGetRelid(scan->rel), heap_scan_counts_blocks(scan) ? nblocks : 0);
 	heap_scan_restart(scan);
 	table->source = HEAP_PAGES;
