@@ -108,13 +108,18 @@ static LengthTest
 length_test(const OpExpr *op)
 {
 	const Const *constant;
+	const Node *column;
 
 	if (!IsA(op, OpExpr) || (op->opfuncid != F_TEXTEQ && op->opfuncid != F_TEXTNE) ||
 		!expr_collation_is_deterministic(op->inputcollid))
 		return NO_LENGTH_TEST;
+	column = linitial(op->args);
+	/* a function, even an implicit cast, may return '' for other values: blanks of char(n) */
+	while (IsA(column, RelabelType))
+		column = (const Node *) ((const RelabelType *) column)->arg;
 	constant = lsecond(op->args);
-	if (!IsA(strip_implicit_coercions(linitial(op->args)), Var) || !IsA(constant, Const) ||
-		constant->constisnull || toast_raw_datum_size(constant->constvalue) != VARHDRSZ)
+	if (!IsA(column, Var) || !IsA(constant, Const) || constant->constisnull ||
+		toast_raw_datum_size(constant->constvalue) != VARHDRSZ)
 		return NO_LENGTH_TEST;
 	return op->opfuncid == F_TEXTEQ ? IS_EMPTY : IS_NOT_EMPTY;
 }

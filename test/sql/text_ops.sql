@@ -24,7 +24,7 @@ BEGIN
 	FOREACH pattern IN ARRAY ARRAY['', '%', '%%', 'a', 'a%', '%a', '%a%', '%ab%', 'a%b', '%a%b', 'a%b%', '%ab%ab%', '%aab%', 'ab%ba', '%ä%', '%€ä%', 'ä%€', '%😀',
 		'%\%%', '\%%', '%\\%', '%\_%', 'a\b%', '%a_b%', '_', '__%', '%_', '%a%b%a%b%', '%aaaaaaaaaaaa%', '%' || repeat('ab', 20) || '%', 'ab%ab', '% ', '% %',
 		repeat('ab', 5000), repeat('ba', 5000)] LOOP
-		FOREACH expression IN ARRAY ARRAY['t LIKE %L', 't NOT LIKE %L', 'v LIKE %L', 'b LIKE %L', 'b NOT LIKE %L', 't = %L', 't <> %L', 'v <> %L', 'b = %L',
+		FOREACH expression IN ARRAY ARRAY['t LIKE %L', 't NOT LIKE %L', 'v LIKE %L', 'b LIKE %L', 'b NOT LIKE %L', 't = %L', 't <> %L', 'v <> %L', 'b = %L', 'b = %L::text', 'b <> %L::text',
 			'CASE WHEN id %% 3 > 0 THEN t LIKE %L ELSE v NOT LIKE ''%%b%%'' END', 'id %% 7 = 1 AND t LIKE %L'] LOOP
 			expression := format(expression, pattern);
 			PERFORM set_config('gpuagg.require', 'require', true);
