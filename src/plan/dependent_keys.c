@@ -179,6 +179,7 @@ plan_drop_dependent_keys(GroupQuery *query)
 		refs = lappend_int(refs, lfirst_int(lc2));
 		eqops = lappend_oid(eqops, lfirst_oid(lc3));
 	}
+	query->drops_keys = list_length(keys) < list_length(query->keys);
 	query->keys = keys;
 	query->key_refs = refs;
 	query->key_eqops = eqops;

@@ -54,6 +54,7 @@ typedef struct GroupQuery
 	List *key_refs; /* sortgroupref of each key, or 0 */
 	List *key_eqops;
 	List *key_inputs;
+	bool drops_keys;  /* some keys have been dropped: the inputs may not yield them */
 	List *checks;     /* dropped keys that can fail: evaluated for each row, like keys */
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
 	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
