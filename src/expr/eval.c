@@ -571,10 +571,14 @@ expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 
 	CHECK_FOR_INTERRUPTS();
 	if (root->state == NULL)
+	{
 		root->state = expr_core_state(set, root->expr);
+		root->subplans = expr_find_subplans(set->subplans, root->state);
+	}
 	MemoryContextSwitchTo(old);
 	ResetExprContext(econtext);
-	expr_renew_subplans(set->subplans, root->state);
+	if (root->subplans)
+		expr_renew_subplans(root->subplans);
 	set->load_row(set->owner, row);
 	return ExecEvalExprSwitchContext(root->state, econtext, isnull);
 }
@@ -587,9 +591,11 @@ expr_constant_fill(ExprSet *set, Vec *vec)
 {
 	bool isnull;
 	Datum value;
+	struct SubplanState *subplans = expr_find_subplans(set->subplans, vec->source);
 	MemoryContext old = MemoryContextSwitchTo(set->const_cxt);
 
-	expr_renew_subplans(set->subplans, vec->source);
+	if (subplans)
+		expr_renew_subplans(subplans);
 	value = ExecEvalExpr(vec->source, set->parent->ps_ExprContext, &isnull);
 	vec->all_values = !isnull;
 	memset(vec->state, VEC_NULL, EXPR_ROWS);

@@ -110,8 +110,9 @@ typedef struct ExprDictionary
 typedef struct ExprRoot
 {
 	Expr *expr;
-	Vec *vec;         /* NULL: all rows take the scalar fallback */
-	ExprState *state; /* for the scalar fallback; NULL before its first row */
+	Vec *vec;                      /* NULL: all rows take the scalar fallback */
+	ExprState *state;              /* for the scalar fallback; NULL before its first row */
+	struct SubplanState *subplans; /* of the state; NULL: none */
 	int stage;
 } ExprRoot;
 

@@ -146,8 +146,11 @@ extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
 
 /* Returns the state of an expression with subplans: that of an earlier scan, or a new one. */
 extern ExprState *expr_subplan_state(ExprSubplans *subplans, PlanState *node, Expr *expr);
-/* Makes a state ready to be evaluated: see the head of subplans.c.  Other states are ignored. */
-extern void expr_renew_subplans(ExprSubplans *subplans, const ExprState *state);
+/* Returns the subplans of a state; NULL if it has none. */
+extern struct SubplanState *expr_find_subplans(const ExprSubplans *subplans,
+											   const ExprState *state);
+/* Makes a state with subplans ready to be evaluated: see the head of subplans.c. */
+extern void expr_renew_subplans(struct SubplanState *state);
 
 /* Returns the VecState of row i. */
 static inline uint8

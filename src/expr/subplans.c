@@ -59,33 +59,33 @@ expr_note_changed_subplans(ExprSubplans *subplans)
 	}
 }
 
-void
-expr_renew_subplans(ExprSubplans *subplans, const ExprState *state)
+struct SubplanState *
+expr_find_subplans(const ExprSubplans *subplans, const ExprState *state)
 {
 	ListCell *lc;
 
 	foreach (lc, subplans->states)
+		if (((SubplanState *) lfirst(lc))->state == state)
+			return lfirst(lc);
+	return NULL;
+}
+
+void
+expr_renew_subplans(SubplanState *state)
+{
+	for (int i = 0; i < state->nplans; i++)
 	{
-		const SubplanState *known = lfirst(lc);
+		SubplanPlan *plan = state->plans[i];
+		MemoryContext old;
 
-		if (known->state != state)
+		if (state->seen[i] == plan->changes)
 			continue;
-		for (int i = 0; i < known->nplans; i++)
-		{
-			SubplanPlan *plan = known->plans[i];
-
-			if (known->seen[i] == plan->changes)
-				continue;
-			known->seen[i] = plan->changes;
-			if (plan->plan->chgParam == NULL)
-			{
-				MemoryContext old = MemoryContextSwitchTo(plan->plan->state->es_query_cxt);
-
-				plan->plan->chgParam = bms_copy(plan->params);
-				MemoryContextSwitchTo(old);
-			}
-		}
-		return;
+		state->seen[i] = plan->changes;
+		if (plan->plan->chgParam != NULL)
+			continue;
+		old = MemoryContextSwitchTo(plan->plan->state->es_query_cxt);
+		plan->plan->chgParam = bms_copy(plan->params);
+		MemoryContextSwitchTo(old);
 	}
 }
 
