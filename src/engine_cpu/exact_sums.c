@@ -326,10 +326,11 @@ typedef struct CountedRows
 
 /*
  * Collects those of the rows from .. end - 1 that have a group and pass the filter, without NULL as
- * an argument. Returns how many there are.
+ * an argument. Returns how many there are. Rows with NULL make the states of their groups, as they
+ * do in transition functions.
  */
 static int
-collect_rows(CountedRows *rows, const GroupTable *table, const Batch *batch,
+collect_rows(CountedRows *rows, const ExactSums *sums, const GroupTable *table, const Batch *batch,
 			 const FallbackAgg *fallback, int from, int end)
 {
 	const Column *first = &batch->cols[fallback->argcol[0]];
@@ -339,18 +340,22 @@ collect_rows(CountedRows *rows, const GroupTable *table, const Batch *batch,
 
 	for (int i = from; i < end; i++)
 	{
-		bool counts = table->at[i] != NO_GROUP && !column_is_null(first, i);
+		bool counts = table->at[i] != NO_GROUP;
+		bool null = column_is_null(first, i);
 
 		if (filter)
 			counts &= !column_is_null(filter, i) && ((const int8 *) filter->values)[i] != 0;
 		if (second)
 		{
-			counts &= !column_is_null(second, i);
+			null |= column_is_null(second, i);
 			rows->y[n] = row_value(first, i);
 		}
 		rows->x[n] = row_value(second ? second : first, i);
 		rows->at[n] = table->at[i];
-		n += counts;
+		/* without a filter the group's first row has made its state */
+		if (filter && counts && null)
+			made_state(sums, table->at[i]);
+		n += counts && !null;
 	}
 	return n;
 }
@@ -363,8 +368,8 @@ exact_sums_add_counted(const ExactSums *sums, const GroupTable *table, const Bat
 
 	for (int from = 0; from < batch->nrows; from += GRID_ROWS)
 	{
-		int n =
-			collect_rows(&rows, table, batch, fallback, from, Min(from + GRID_ROWS, batch->nrows));
+		int n = collect_rows(&rows, sums, table, batch, fallback, from,
+							 Min(from + GRID_ROWS, batch->nrows));
 
 		if (n > 0 && sums->one_group && sums->kind == EXACT_SUM)
 			add_run(made_state(sums, rows.at[0]), rows.x, n);

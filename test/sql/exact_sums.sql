@@ -144,6 +144,9 @@ SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(f
 	SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_stddev_pop(float8)'::regprocedure, x)) FROM exact) t;
 SELECT gpuagg_merge(s) FROM (SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(float8)'::regprocedure, x)) AS s FROM exact UNION ALL
 	SELECT gpuagg_merge(gpuagg_pack('gpu_sum(numeric)'::regprocedure, xn)) FROM exact) t;
+-- rows with NULL have a state, too, but no rows have none
+SELECT gpuagg_merge(gpuagg_pack('gpuagg_exact_sum(float8)'::regprocedure, nullif(x, x))) FILTER (WHERE i > 4500) IS NULL AS no_state,
+	gpuagg_merge(gpuagg_pack('gpuagg_exact_corr(float8, float8)'::regprocedure, nullif(y, y), x)) FILTER (WHERE i > 5000) IS NULL AS no_rows FROM exact;
 -- invalid states
 SELECT '\x0110'::gpuagg_state;
 SELECT '\x0110010100000000000000000005'::gpuagg_state;
