@@ -13,7 +13,7 @@
  * first, so that most rows cost one comparison.
  *
  * The engines have no monoid for it: it is a fallback aggregate. Where n is a constant and keys are
- * integers or floats, the CPU engine adds columns to the states (engine_cpu/top_rows.c), without
+ * integers or floats, the CPU engine adds columns to the states (engine_cpu/top_entries.c), without
  * calls of the transition functions.
  */
 #include "postgres.h"
