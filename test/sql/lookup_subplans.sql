@@ -136,3 +136,11 @@ DROP TABLE ls_fact, ls_dim, ls_other, ls_list, ls_nulls, ls_parts, ls_queries, l
 DROP FUNCTION ls_looks;
 DROP SEQUENCE ls_numbers;
 DROP ROLE ls_reader;
+-- subplans above partitions, with parameters that change
+CREATE TABLE la (x int) PARTITION BY RANGE (x);
+CREATE TABLE la1 PARTITION OF la FOR VALUES FROM (0) TO (100);
+CREATE TABLE la2 PARTITION OF la FOR VALUES FROM (100) TO (1000);
+INSERT INTO la SELECT i % 10 + 100 * (i % 2) FROM generate_series(1, 600) i;
+CREATE TABLE la_list AS SELECT i AS k, 2 * i AS z FROM generate_series(0, 2) i;
+SELECT k, n FROM generate_series(1, 3) g(k), LATERAL (SELECT gpu_count(*) FILTER (WHERE x IN (SELECT z FROM la_list l WHERE l.k < g.k)) AS n FROM la) l;
+DROP TABLE la, la_list;
