@@ -60,3 +60,14 @@ RESET gpuagg.enabled;
 DROP VIEW lengths;
 DROP TABLE texts;
 DROP FUNCTION compare_texts;
+-- blanks of char(n) are '' as text: from the dictionary of cached columns
+CREATE TABLE padded AS SELECT (ARRAY[NULL, '', 'x', 'yy'])[1 + i % 4]::char(3) AS c FROM generate_series(1, 4000) i;
+VACUUM padded;
+SET gpuagg.cache = eager;
+SET gpuagg.require = 'require';
+SELECT gpu_count(*) FROM padded WHERE c = ''::text;
+SELECT gpu_count(*) FROM padded WHERE c = ''::text;
+SELECT gpu_count(*) FROM padded WHERE c <> ''::text;
+RESET gpuagg.require;
+RESET gpuagg.cache;
+DROP TABLE padded;
