@@ -92,7 +92,7 @@ typedef struct ProofTable
 {
 	CacheTableKey key;
 	BlockNumber nblocks;
-	XLogRecPtr map_lsn[PROOF_TABLE_PAGES]; /* of the pages of the visibility map */
+	XLogRecPtr map_lsn[PROOF_TABLE_PAGES]; /* LSNs of the visibility map's pages */
 } ProofTable;
 
 /*

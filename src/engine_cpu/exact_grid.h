@@ -30,7 +30,7 @@ typedef struct ExactGrid
 typedef struct GridSums
 {
 	ExactKind kind;
-	int16 unit[2]; /* of the integers */
+	int16 unit[2]; /* exponents of the units of the integers */
 	int64 rows;    /* since there were no sums */
 	uint32 ngroups;
 	uint64 *sums; /* [group] grid_sums_words() words each; or NULL */

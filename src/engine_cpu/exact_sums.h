@@ -24,8 +24,8 @@ typedef struct ExactSums
 	double *buffer[2];    /* memory for a column of a batch */
 	ExactGrid *grid[2];   /* memory for x and y as integers */
 	GridSums *by_group;   /* sums of integers that the states do not have yet */
-	uint32 row_cells;     /* of the table */
-	GroupNumbers numbers; /* of the table's groups */
+	uint32 row_cells;     /* GroupTable.row_cells */
+	GroupNumbers numbers; /* numbers of the groups by their rows */
 	/* Returns a new state for the group at an offset. */
 	ExactState *(*create)(void *arg, uint32 at);
 	void *arg;

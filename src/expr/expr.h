@@ -112,7 +112,7 @@ typedef struct ExprRoot
 	Expr *expr;
 	Vec *vec;                      /* NULL: all rows take the scalar fallback */
 	ExprState *state;              /* for the scalar fallback; NULL before its first row */
-	struct SubplanState *subplans; /* of the state; NULL: none */
+	struct SubplanState *subplans; /* subplans of the state; NULL: it has none */
 	int stage;
 } ExprRoot;
 

@@ -13,6 +13,20 @@
 
 #include "feed/heap.h"
 
+/* Returns whether row i passes a qual, which has been evaluated but for the scalar fallback. */
+static inline bool
+row_passes(HeapTable *table, int q, int i)
+{
+	const Vec *vec = table->quals[q]->vec;
+	uint8 state = !vec ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
+	bool isnull = false;
+
+	if (state == VEC_VALUE)
+		return ((const int8 *) vec->values)[i] != 0;
+	return state == VEC_FALLBACK &&
+		DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) && !isnull;
+}
+
 int
 heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
@@ -35,15 +49,8 @@ heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 	{
 		for (int i = 0; i < rows->n; i++)
 		{
-			uint8 state = vec ? vec->state[i] : VEC_FALLBACK;
-			bool isnull = false;
-
 			sel[n] = i;
-			if (state == VEC_VALUE)
-				n += ((int8 *) vec->values)[i] != 0;
-			else if (state == VEC_FALLBACK)
-				n += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) &&
-					!isnull;
+			n += row_passes(table, q, i);
 		}
 	}
 	return n;
@@ -56,21 +63,14 @@ heap_select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 static int
 select_further(HeapTable *table, int q, uint16 *sel, int n)
 {
-	Vec *vec = table->quals[q]->vec;
 	int m = 0;
 
 	for (int k = 0; k < n; k++)
 	{
 		int i = sel[k];
-		uint8 state = !vec ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
-		bool isnull = false;
 
 		sel[m] = i;
-		if (state == VEC_VALUE)
-			m += ((int8 *) vec->values)[i] != 0;
-		else if (state == VEC_FALLBACK)
-			m += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) &&
-				!isnull;
+		m += row_passes(table, q, i);
 	}
 	return m;
 }
