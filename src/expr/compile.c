@@ -650,6 +650,7 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *su
 	ExprSet *set = palloc0(sizeof(ExprSet));
 
 	set->parent = parent;
+	set->subplan_parent = parent;
 	set->desc = desc;
 	set->cxt = CurrentMemoryContext;
 	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);

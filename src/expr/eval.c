@@ -557,8 +557,9 @@ expr_core_state(ExprSet *set, Expr *expr)
 	ExprState *state;
 
 	estate->es_jit_flags = 0;
-	state = contain_subplans((Node *) expr) ? expr_subplan_state(set->subplans, set->parent, expr) :
-											  ExecInitExpr(expr, set->parent);
+	state = contain_subplans((Node *) expr) ?
+		expr_subplan_state(set->subplans, set->subplan_parent, expr) :
+		ExecInitExpr(expr, set->parent);
 	estate->es_jit_flags = jit_flags;
 	return state;
 }

@@ -147,6 +147,8 @@ struct NodeFacts;
 typedef struct ExprSet
 {
 	PlanState *parent; /* the scan; has the expression context and the parameters */
+	PlanState
+		*subplan_parent; /* node to which subplans of expressions are added; initially parent */
 	TupleDesc desc;
 	MemoryContext cxt;
 	MemoryContext page_cxt;

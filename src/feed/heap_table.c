@@ -374,6 +374,9 @@ compile_table(HeapFeed *feed, HeapTable *table, HeapCached *cached)
 		desc = heap_joins_desc(joins, desc);
 	table->set =
 		expr_set_create(joins ? feed->child : &node->ps, desc, table->nstages, feed->base.subplans);
+	/* a projection's rescan marks subplans that depend on its parameters; a scan's would not */
+	if (feed->result)
+		table->set->subplan_parent = &feed->result->ps;
 	table->set->load_row = load_row;
 	table->set->owner = feed;
 	compile_quals(table, quals);

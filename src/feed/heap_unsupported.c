@@ -207,9 +207,6 @@ feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 	if (child != &append->ps)
 		why = joins ? "there is a projection below a join" :
 					  expressions_unsupported_reason(child, volatile_query);
-	/* its subplans would belong to scans, which do not know when their parameters change */
-	if (why == NULL && child != &append->ps && contain_subplans((Node *) child->plan->targetlist))
-		why = "a projection above the tables has subplans";
 	for (int i = 0; i < append->as_nplans && (why == NULL || child == &append->ps); i++)
 	{
 		const char *subplan =
