@@ -575,7 +575,8 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	plan_list_resident(cpath->custom_private, resident, scanned);
 	if (resident > 0)
 	{
-		Cost rest = Max(input * (1 - resident), child->startup_cost);
+		Cost making = Min(lookup_joins_making_cost(query->root, child), input);
+		Cost rest = making + (input - making) * (1 - resident);
 		EngineWork cached = {
 			.columns = list_length(query->inputs), .resident = 1, .scanned = scanned};
 		Cost work = run * (1 - resident) + engines_candidate()->cost(&cached);

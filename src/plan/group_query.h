@@ -172,6 +172,13 @@ extern double plan_read_share(PlannerInfo *root, RelOptInfo *rel);
  * the tables that are read for them.
  */
 extern double plan_resident_share(GroupQuery *query, Path *child, double *scanned);
+/*
+ * resident.c: Returns whether the GPU can execute a join of cached rows: it finds at most one inner
+ * row for each, by an integer, without other conditions that decide which rows match.  Whether
+ * there is room for all values of the key is only known when the query runs.
+ */
+extern bool plan_resident_join_supported(JoinType jointype, bool unique, const List *hashclauses,
+										 const List *restrictlist);
 
 /* inputs.c */
 
@@ -212,12 +219,19 @@ extern void eager_install_hook(void);
 
 /* Installs the hook that looks for joins that the heap feed can execute as lookups. */
 extern void lookup_joins_install_hook(void);
+/* Who reads the rows of the fact table. */
+typedef enum LookupReader
+{
+	LOOKUPS_PROCESS,     /* this process alone */
+	LOOKUPS_PARTICIPANT, /* all participants of a parallel plan, each a share of them */
+	LOOKUPS_GPU          /* the GPU, which can have cached them */
+} LookupReader;
+
 /*
- * Returns the tree of hash joins for this join relation that costs least if the feed executes it,
- * or NULL.  Its target are the relation's columns before projection.  partial: the participants of
- * a parallel plan share the rows of its fact table
+ * Returns the tree of hash joins for this join relation that costs least if the feed executes it
+ * for this reader, or NULL.  Its target are the relation's columns before projection.
  */
-extern Path *lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial);
+extern Path *lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, LookupReader reader);
 /*
  * Returns why this join relation has no path of lookups, or why another one was chosen; NULL if the
  * relation is no join or lookups were not looked for.
@@ -226,11 +240,15 @@ extern const char *lookup_joins_unsupported_reason(PlannerInfo *root, const RelO
 /* Called when all paths of the query have been made. */
 extern void lookup_joins_forget(PlannerInfo *root);
 
+/* lookup_cost.c */
+
 /*
- * lookup_cost.c: Sets the cost of a tree of hash joins, perhaps below a projection, if the feed
- * executes it.  Returns false if the path is none, or the feed cannot.
+ * Sets the cost of a tree of hash joins, perhaps below a projection, if the feed executes it.
+ * Returns false if the path is none, or the feed cannot.
  */
 extern bool lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost);
+/* Returns the cost of making the lookups of such a tree; 0 for any other path. */
+extern Cost lookup_joins_making_cost(PlannerInfo *root, Path *path);
 
 /* union.c */
 

@@ -153,3 +153,20 @@ lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
 	*cost += Max(path->total_cost - join->total_cost, 0);
 	return true;
 }
+
+Cost
+lookup_joins_making_cost(PlannerInfo *root, Path *path)
+{
+	Cost cost = 0;
+
+	check_stack_depth();
+	while (IsA(path, ProjectionPath))
+		path = ((ProjectionPath *) path)->subpath;
+	for (; IsA(path, HashPath); path = ((HashPath *) path)->jpath.outerjoinpath)
+	{
+		Path *inner = ((HashPath *) path)->jpath.innerjoinpath;
+
+		cost += inner_path_cost(root, inner) + inner->rows * cpu_tuple_cost;
+	}
+	return cost;
+}

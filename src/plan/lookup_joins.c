@@ -9,7 +9,8 @@
  *
  * Core prices hash joins for its own executor, and may prefer other join methods and join orders.
  * So the set_join_pathlist_hook looks for the chain of each join relation that costs least with the
- * feed: one for a single process, and one for participants of a parallel plan.  Chains are not
+ * feed: one for a single process, one for participants of a parallel plan, and one that the GPU can
+ * execute if the fact table's columns are cached.  Chains are not
  * added to the paths of the join relation, so that core's choice does not change.  They are kept in
  * a table of the PlannerInfo, as what is needed to make paths; paths are made only for an
  * aggregation of the join relation (paths.c).
@@ -39,6 +40,7 @@
 #include "utils/memutils.h"
 
 #include "common/compat.h"
+#include "engines/engines.h"
 #include "plan/group_query.h"
 #include "plan/lookup_rules.h"
 #include "plan/supported.h"
@@ -95,8 +97,9 @@ typedef struct LookupRel
 	bool scanned;  /* scans of a base relation have been looked for */
 	LookupChain *serial;
 	LookupChain *partial;
-	Progress progress; /* without a chain: of the call that has come closest to one, */
-	const char *why;   /* and why it had to give up */
+	LookupChain *resident; /* the GPU can have cached the columns of the fact table */
+	Progress progress;     /* without a chain: of the call that has come closest to one, */
+	const char *why;       /* and why it had to give up */
 } LookupRel;
 
 /* The inner side of a join: a path of core's, or else a chain. */
@@ -320,6 +323,9 @@ find_scans(PlannerInfo *root, RelOptInfo *rel, LookupRel *known)
 		offer_scan(root, &known->serial, create_seqscan_path(root, rel, NULL, 0));
 	foreach (lc, rel->partial_pathlist)
 		offer_scan(root, &known->partial, lfirst(lc));
+	if (engines_candidate()->take_resident && known->serial &&
+		known->serial->path->pathtype == T_SeqScan && plan_cached_share(root, rel) > 0)
+		known->resident = known->serial;
 }
 
 /* Returns the clauses by which core can hash the join, as hash_inner_and_outer() does. */
@@ -498,7 +504,7 @@ find_chains(JoinCall *call)
 	LookupState *state = find_or_make_state(call->root);
 	LookupRel *outer, *inner, *joined;
 	InnerSide side, safe;
-	Cost serial = -1, partial = -1;
+	Cost serial = -1, partial = -1, resident = -1;
 	const char *why = NULL;
 
 	if (state == NULL)
@@ -537,7 +543,12 @@ find_chains(JoinCall *call)
 		serial = extended_cost(call, outer->serial, &side, joined->serial);
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
 		partial = extended_cost(call, outer->partial, &safe, joined->partial);
-	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial))
+	if (outer->resident && (side.path || side.chain) &&
+		plan_resident_join_supported(call->jointype, call->unique, call->hashclauses,
+									 call->extra->restrictlist))
+		resident = extended_cost(call, outer->resident, &side, joined->resident);
+	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial) &&
+		!is_better(resident, joined->resident))
 		return;
 	/* inner joins are most of the joins, and few of them are better: they are examined last */
 	if (call->jointype == JOIN_INNER && (why = call_unsupported_reason(call)) != NULL)
@@ -549,6 +560,8 @@ find_chains(JoinCall *call)
 		set_chain(call, &joined->serial, outer->serial, &side, serial);
 	if (is_better(partial, joined->partial))
 		set_chain(call, &joined->partial, outer->partial, &safe, partial);
+	if (is_better(resident, joined->resident))
+		set_chain(call, &joined->resident, outer->resident, &side, resident);
 }
 
 /* Returns whether a relation is one that the planner forms by joining the tables of the query. */
@@ -639,7 +652,7 @@ chain_path(PlannerInfo *root, LookupChain *chain)
 }
 
 Path *
-lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial)
+lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, LookupReader reader)
 {
 	LookupState *state = find_state(root);
 	LookupRelEntry *entry;
@@ -650,7 +663,9 @@ lookup_joins_path(PlannerInfo *root, RelOptInfo *rel, bool partial)
 	entry = rel_table_lookup(state->rels, rel);
 	if (entry == NULL)
 		return NULL;
-	chain = partial ? entry->known->partial : entry->known->serial;
+	chain = reader == LOOKUPS_PARTICIPANT ? entry->known->partial :
+		reader == LOOKUPS_GPU             ? entry->known->resident :
+											entry->known->serial;
 	return chain ? chain_path(root, chain) : NULL;
 }
 

@@ -280,14 +280,18 @@ beats_joins(GroupQuery *query, const CustomPath *cpath, Path *lookups, Cost othe
  * rows.  other: the cost of such a path over core's cheapest joins
  */
 static void
-add_lookup_path(GroupQuery *query, bool sorts, Cost other)
+add_lookup_path(GroupQuery *query, LookupReader reader, bool sorts, Cost other)
 {
-	Path *lookups = lookup_joins_path(query->root, query->input_rel, false);
+	Path *lookups = lookup_joins_path(query->root, query->input_rel, reader);
 	CustomPath *cpath;
+	double scanned;
 
 	if (lookups == NULL)
 		return;
-	cpath = make_path(query, plan_path_of_inputs(query, lookups), false, sorts);
+	lookups = plan_path_of_inputs(query, lookups);
+	if (reader == LOOKUPS_GPU && plan_resident_share(query, lookups, &scanned) <= 0)
+		return;
+	cpath = make_path(query, lookups, false, sorts);
 	if (beats_joins(query, cpath, lookups, other))
 		add_group_path(query, (Path *) cpath);
 }
@@ -339,7 +343,7 @@ add_ordered_paths(GroupQuery *query)
 		if (serial != cheapest)
 			cost = make_path(query, plan_path_of_inputs(query, cheapest), false, true)
 					   ->path.total_cost;
-		add_lookup_path(query, true, cost);
+		add_lookup_path(query, LOOKUPS_PROCESS, true, cost);
 	}
 }
 
@@ -534,7 +538,7 @@ static void
 add_parallel_paths(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
-	Path *lookups = lookup_joins_path(query->root, rel, true);
+	Path *lookups = lookup_joins_path(query->root, rel, LOOKUPS_PARTICIPANT);
 	Path *cheapest;
 	const char *why;
 
@@ -652,7 +656,8 @@ plan_add_paths(GroupQuery *query)
 	cost = add_input_path(query, cheapest, false);
 	if (serial != cheapest)
 		add_input_path(query, serial, false);
-	add_lookup_path(query, false, cost);
+	add_lookup_path(query, LOOKUPS_PROCESS, false, cost);
+	add_lookup_path(query, LOOKUPS_GPU, false, cost);
 	add_cached_path(query);
 	if (may_miss_scan(query, serial))
 		add_missed_scan(query, serial);

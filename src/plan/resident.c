@@ -149,23 +149,18 @@ is_key_type(Oid type)
 	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
-/*
- * Returns whether the GPU can join rows as the path does: at most one inner row for each, by an
- * integer, without other conditions that decide which rows match.  Whether there is room for all
- * values of the key is only known when the query runs.
- */
-static bool
-is_join_supported(const HashPath *hash)
+bool
+plan_resident_join_supported(JoinType jointype, bool unique, const List *hashclauses,
+							 const List *restrictlist)
 {
-	const JoinPath *join = &hash->jpath;
 	RestrictInfo *clause;
 	OpExpr *expr;
 
-	if (list_length(hash->path_hashclauses) != 1 ||
-		(!join->inner_unique && join->jointype != JOIN_SEMI && join->jointype != JOIN_ANTI) ||
-		(join->jointype != JOIN_INNER && list_length(join->joinrestrictinfo) != 1))
+	if (list_length(hashclauses) != 1 ||
+		(!unique && jointype != JOIN_SEMI && jointype != JOIN_ANTI) ||
+		(jointype != JOIN_INNER && list_length(restrictlist) != 1))
 		return false;
-	clause = linitial_node(RestrictInfo, hash->path_hashclauses);
+	clause = linitial_node(RestrictInfo, hashclauses);
 	if (!IsA(clause->clause, OpExpr))
 		return false;
 	expr = (OpExpr *) clause->clause;
@@ -181,6 +176,7 @@ static double
 path_share(GroupQuery *query, Path *path, double *scanned)
 {
 	const PathTarget *target = path->pathtarget;
+	const HashPath *hash;
 	double share = 0, rows = 0;
 	ListCell *lc;
 
@@ -189,9 +185,13 @@ path_share(GroupQuery *query, Path *path, double *scanned)
 		path = ((ProjectionPath *) path)->subpath;
 	*scanned = 0;
 	if (IsA(path, HashPath))
-		return is_join_supported((HashPath *) path) ?
-			path_share(query, ((HashPath *) path)->jpath.outerjoinpath, scanned) :
+	{
+		hash = (const HashPath *) path;
+		return plan_resident_join_supported(hash->jpath.jointype, hash->jpath.inner_unique,
+											hash->path_hashclauses, hash->jpath.joinrestrictinfo) ?
+			path_share(query, hash->jpath.outerjoinpath, scanned) :
 			0;
+	}
 	if (!IsA(path, AppendPath))
 	{
 		share = scan_share(query, path, target);
