@@ -75,7 +75,10 @@ extern const TileInstance hist_tiles_part0, hist_tiles_part1, hist_tiles_part2;
 	LIGHT(VECTOR_DETERMINED) \
 	LIGHT(VECTOR_DEC_ADD) \
 	LIGHT(VECTOR_DEC_SUB) \
-	LIGHT(VECTOR_DEC_MUL)
+	LIGHT(VECTOR_DEC_MUL) \
+	LIGHT(VECTOR_F_INT4PL) \
+	LIGHT(VECTOR_F_INT4MI) \
+	LIGHT(VECTOR_F_INT4MUL)
 
 /*
  * Operators of the light kernel, one bit for each HistTile.  Except for counts, their column must

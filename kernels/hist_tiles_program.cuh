@@ -415,22 +415,85 @@ load_operand(const Tile<THREADS> &tile, u32 operand, const ItemValues &last, Ite
 	}
 }
 
-/* Runs VECTOR_LOOKUP: looks integers a up in a table, whose cells are in device memory. */
+/* Returns whether all integers that a lookup table has cells for are int32. */
+static __device__ __forceinline__ bool
+has_int32_keys(const VectorTable &t)
+{
+	return t.base >= INT32_MIN && t.base <= INT32_MAX && t.base + t.n <= INT32_MAX;
+}
+
+/*
+ * Finds the cells of a lookup table for a thread's items, as vector_table_index() does.  int4:
+ * whether the items are of an int32 column without NULLs.
+ */
+static __device__ __forceinline__ void
+find_cells(const VectorTable &t, const ItemValues &a, bool int4, u32 (&at)[TILES_ROWS_PER_THREAD])
+{
+	if (int4 && has_int32_keys(t))
+	{
+		u32 base = (u32) t.base, other = t.others ? t.n : VECTOR_NO_CELL;
+
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+		{
+			u32 d = (u32) a.v[j] - base;
+
+			at[j] = d < t.n ? d : other;
+		}
+		return;
+	}
+#pragma unroll
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+		at[j] = vector_table_index(&t, a.v[j], (uint8_t) item_state(a.states, j));
+}
+
+/*
+ * Replaces the numbers of cells by the cells, of a narrow form.  Cells are in device memory, and
+ * are read only for the items `wanted`; others get 1, the cell of a value.  All cells must exist.
+ */
 template <int THREADS>
 static __device__ __forceinline__ void
-apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, ItemValues &to)
+load_cells(const Tile<THREADS> &tile, const VectorTable &t, u32 wanted,
+		   u32 (&at)[TILES_ROWS_PER_THREAD])
+{
+	const uint8_t *from = tile.program->cells + (size_t) t.first * 8;
+
+	/* the items' loads are independent, so that they run concurrently */
+	if (t.form == 1)
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = wanted >> j & 1 ? from[at[j]] : 1;
+	else if (t.form == 2)
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = wanted >> j & 1 ? ((const uint16_t *) from)[at[j]] : 1;
+	else if (t.form == 4)
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = wanted >> j & 1 ? ((const u32 *) from)[at[j]] : 1;
+	else
+#pragma unroll
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+			at[j] = wanted >> j & 1 ? from[at[j] / 8] >> at[j] % 8 & 1 : 1;
+}
+
+/*
+ * Runs VECTOR_LOOKUP: looks a thread's items up in a table.  int4: see find_cells(); wanted: the
+ * items whose result is used.
+ */
+template <int THREADS>
+static __device__ __forceinline__ void
+apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, bool int4, u32 wanted,
+			 ItemValues &to)
 {
 	const VectorTable &t = tile.table->table[table];
-	const uint8_t *from = tile.program->cells + (size_t) t.first * 8;
 	u32 at[TILES_ROWS_PER_THREAD];
 	bool undetermined = false;
 
+	find_cells(t, a, int4, at);
 #pragma unroll
 	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
-	{
-		at[j] = vector_table_index(&t, a.v[j], (uint8_t) item_state(a.states, j));
 		undetermined |= at[j] == VECTOR_NO_CELL;
-	}
 	to.states = 0;
 	if (undetermined || t.form == VECTOR_CELLS_WIDE)
 	{
@@ -444,23 +507,7 @@ apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, ItemValu
 		}
 		return;
 	}
-	/* the items' loads are independent, so that they run concurrently */
-	if (t.form == 1)
-#pragma unroll
-		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
-			at[j] = from[at[j]];
-	else if (t.form == 2)
-#pragma unroll
-		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
-			at[j] = ((const uint16_t *) from)[at[j]];
-	else if (t.form == 4)
-#pragma unroll
-		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
-			at[j] = ((const u32 *) from)[at[j]];
-	else
-#pragma unroll
-		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
-			at[j] = from[at[j] / 8] >> at[j] % 8 & 1;
+	load_cells(tile, t, wanted, at);
 #pragma unroll
 	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
@@ -542,6 +589,20 @@ apply_condition(const ItemValues &x, Conditions &c)
 	c.passed &= nonzero_items(x.v);
 }
 
+/* Runs a STEP_WITHIN. */
+template <int THREADS>
+static __device__ __forceinline__ void
+apply_within(const Tile<THREADS> &tile, uint4 step, Conditions &c)
+{
+	int4 w = staged_int4(tile, step.y);
+	u32 v[TILES_ROWS_PER_THREAD] = {(u32) w.x, (u32) w.y, (u32) w.z, (u32) w.w}, within = 0;
+
+#pragma unroll
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+		within |= v[j] - step.z <= step.w ? 1u << j : 0;
+	c.passed &= step.x >> 16 ? ~within : within;
+}
+
 /*
  * Runs the steps of the program and applies their conditions.  `last` gets the result of the last
  * step.  Returns early, with `last` and temporaries incomplete, if no item of the warp passes.
@@ -556,13 +617,23 @@ run_steps(const Tile<THREADS> &tile, ItemValues &last, Conditions &conditions)
 	for (u32 p = 0; p < t->nsteps; p++)
 	{
 		uint4 step = t->step[p];
-		u32 op = step.x & (GPUAGG_CONDITION - 1), result = step.y >> RESULT_SHIFT;
+		u32 op = step.x & (GPUAGG_CONDITION - 1), result = step.y >> RESULT_SHIFT,
+			operand = step.y & ((1u << RESULT_SHIFT) - 1);
 		ItemValues a, b, c, r;
 
-		load_operand(tile, step.y & ((1u << RESULT_SHIFT) - 1), last, a);
+		if (op == STEP_WITHIN)
+		{
+			apply_within(tile, step, conditions);
+			if (!__any_sync(~0u, conditions.passed))
+				return;
+			continue;
+		}
+		load_operand(tile, operand, last, a);
 		b.states = c.states = a.states;
 		if (op == VECTOR_LOOKUP)
-			apply_lookup(tile, step.x >> 16, a, r);
+			apply_lookup(tile, step.x >> 16, a,
+						 (operand & ((1u << OPERAND_BITS) - 1)) == OPERAND_INT4, conditions.passed,
+						 r);
 		else
 		{
 			VectorInstruction in = {

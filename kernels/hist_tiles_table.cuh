@@ -61,6 +61,13 @@ enum OperandKind
 #define RESULT_SHIFT 24
 #define NO_RESULT 0xffu
 
+/*
+ * The step that make_step() makes of a condition on a staged int32 column without NULLs: the value
+ * is one of z .. z + w; or it is not, if data is 1.  y: the column's offset in a stage.  The step
+ * decodes no operands, and has no result.
+ */
+#define STEP_WITHIN VECTOR_OPS
+
 /* A column that every tile copies to a stage. */
 struct alignas(16) StagedColumn
 {
@@ -101,7 +108,7 @@ struct alignas(16) TileSlot
 struct alignas(16) TileTable
 {
 	/* x: VectorOp | GPUAGG_CONDITION | data << 16; y, z, w: codes of the operands a, b, c, but w is
-	   the number of constants for VECTOR_IN */
+	   the number of constants for VECTOR_IN; or a STEP_WITHIN */
 	uint4 step[VECTOR_MAX_INSTRUCTIONS];
 	VectorConstant constant[VECTOR_MAX_CONSTANTS];
 	VectorTable table[GPUAGG_MAX_TABLES];
@@ -273,14 +280,85 @@ encode_column(const TileTable &t, const GpuaggColumn &c, int source)
 	return c.computed ? encode_operand(t, c.operand) : encode_source(t, source);
 }
 
-/* Returns the record of an instruction for TileTable.step. */
-static __device__ __forceinline__ uint4
-make_step(const TileTable &t, VectorInstruction in)
+/* Returns whether anything reads the result of instruction k as GPUAGG_LAST. */
+static __device__ __forceinline__ bool
+is_last_read(const HistArgs &args, const GpuaggProgram &p, u32 k)
 {
-	u32 condition = in.op & GPUAGG_CONDITION, b = encode_operand(t, in.b), c = OPERAND_NONE;
+	if (k + 1 < p.steps.ninstructions)
+	{
+		const VectorInstruction &next = p.steps.instructions[k + 1];
+
+		return next.a == GPUAGG_LAST || next.b == GPUAGG_LAST || next.c == GPUAGG_LAST;
+	}
+	for (int i = 0; i < p.nchecks; i++)
+		if (p.check[i].operand == GPUAGG_LAST)
+			return true;
+	for (int c = 0; c < args.bins.ncolumns; c++)
+		if (args.bins.column[c].computed && args.bins.column[c].operand == GPUAGG_LAST)
+			return true;
+	for (int s = 0; s < args.nslots; s++)
+		if ((args.slot[s].x.computed && args.slot[s].x.operand == GPUAGG_LAST) ||
+			args.slot[s].filter_operand == GPUAGG_LAST)
+			return true;
+	return p.steps.filter == GPUAGG_LAST;
+}
+
+/*
+ * Makes a STEP_WITHIN of a condition.  in: simplified, without GPUAGG_CONDITION.  Returns false if
+ * there is no such step.
+ */
+static __device__ __forceinline__ bool
+make_range(const TileTable &t, const VectorInstruction &in, uint4 &step)
+{
+	u32 a = encode_operand(t, in.a);
+	int64_t c, least = INT32_MIN, greatest = INT32_MAX;
+
+	if (in.op != VECTOR_DEC_COMPARE || in.r != VECTOR_NONE ||
+		(a & ((1u << OPERAND_BITS) - 1)) != OPERAND_INT4 || in.b < VECTOR_CONSTANT ||
+		in.b == VECTOR_NONE || t.constant[in.b - VECTOR_CONSTANT].state != VECTOR_VALUE)
+		return false;
+	c = t.constant[in.b - VECTOR_CONSTANT].bits;
+	if (c <= INT32_MIN || c >= INT32_MAX)
+		return false;
+	switch (in.data)
+	{
+		case 1:
+			greatest = c - 1;
+			break;
+		case 3:
+			greatest = c;
+			break;
+		case 4:
+			least = c + 1;
+			break;
+		case 6:
+			least = c;
+			break;
+		case 2:
+		case 5:
+			least = greatest = c;
+			break;
+		default:
+			return false;
+	}
+	step = make_uint4(STEP_WITHIN | (in.data == 5) << 16, a >> OPERAND_BITS, (u32) least,
+					  (u32) (greatest - least));
+	return true;
+}
+
+/* Returns the record of instruction k for TileTable.step. */
+static __device__ __forceinline__ uint4
+make_step(const TileTable &t, const HistArgs &args, const GpuaggProgram &p, u32 k)
+{
+	VectorInstruction in = p.steps.instructions[k];
+	u32 condition = in.op & GPUAGG_CONDITION, b, c = OPERAND_NONE;
+	uint4 range;
 
 	in.op &= ~GPUAGG_CONDITION;
 	in = vector_simplify(in);
+	if (condition && make_range(t, in, range) && !is_last_read(args, p, k))
+		return range;
+	b = encode_operand(t, in.b);
 	if (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)
 	{
 		b = make_operand(OPERAND_LIST, in.b - VECTOR_CONSTANT);
@@ -339,7 +417,7 @@ make_tile_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 		stage_columns(args, p, blockDim.x * TILES_ROWS_PER_THREAD, room, t);
 	__syncthreads();
 	for (u32 k = i; k < p.steps.ninstructions; k += blockDim.x)
-		t.step[k] = make_step(t, p.steps.instructions[k]);
+		t.step[k] = make_step(t, args, p, k);
 	if (i < (u32) p.nchecks)
 	{
 		t.check[i] = encode_operand(t, p.check[i].operand);

@@ -452,14 +452,16 @@ static const DrawnOp light_ops[] = {
 	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'},  {VECTOR_BUCKET, 'f', 'l', '-', 'i'},
 	{VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},   {VECTOR_PRESENCE, 'x', '-', '-', 'i'},
 	{VECTOR_DETERMINED, 'x', '-', '-', 'b'},  {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
-	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'}};
+	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'},
+	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'},    {VECTOR_F_INT4MI, 'w', 'w', '-', 'w'},
+	{VECTOR_F_INT4MUL, 'w', 'w', '-', 'w'},   {VECTOR_LOOKUP, 'i', '-', '-', 'i'},
+	{VECTOR_LOOKUP, 'i', '-', '-', 'b'}};
 
 /* Operations that it does not support. */
 static const DrawnOp other_ops[] = {
 	{VECTOR_SELECT, 'b', 'i', 'i', 'i'},     {VECTOR_COALESCE, 'i', 'i', '-', 'i'},
 	{VECTOR_DEC_MOD, 'i', 'i', '-', 'i'},    {VECTOR_F_INT8PL, 'i', 'i', '-', 'i'},
-	{VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'},
-	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'}};
+	{VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'}};
 
 /* The columns that programs read, by number. Then the kinds of the constants. */
 static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
@@ -468,12 +470,15 @@ static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I6
 #define DRAWN_INPUTS 6
 #define CONSTANT_LIST 6
 static const char constant_kinds[] = "wifbbi";
+/* Lookup tables of a program. */
+#define DRAWN_TABLES 3
 
 struct DrawnProgram
 {
 	GpuaggProgram p;
 	char kind[16]; /* kind of each result */
 	int n;
+	uint8_t cells[DRAWN_TABLES * 16384]; /* of all tables */
 
 	static bool
 	fits(char wanted, char is)
@@ -513,7 +518,9 @@ struct DrawnProgram
 
 		in.op = (uint16_t) d.op;
 		in.r = r.below(4) ? (uint16_t) i : VECTOR_NONE;
-		in.data = d.op == VECTOR_DEC_COMPARE ? (uint16_t) r.below(8) : (uint16_t) r.below(2);
+		in.data = d.op == VECTOR_DEC_COMPARE ? (uint16_t) r.below(8) :
+			d.op == VECTOR_LOOKUP            ? (uint16_t) r.below(DRAWN_TABLES) :
+											   (uint16_t) r.below(2);
 		in.a = draw_operand(r, d.a, i);
 		in.b = d.b == 'l' ? (uint16_t) (VECTOR_CONSTANT + CONSTANT_LIST) :
 			d.b == '-'    ? VECTOR_NONE :
@@ -522,18 +529,60 @@ struct DrawnProgram
 		if (d.op == VECTOR_IN)
 			in.b += 3;
 		kind[i] = d.result;
-		if (d.result == 'b' && r.below(2))
+		/* often a condition that compares an int32 column with a constant */
+		if (d.op == VECTOR_DEC_COMPARE && r.below(2))
+		{
 			in.op |= GPUAGG_CONDITION;
+			in.r = VECTOR_NONE;
+			in.a = GPUAGG_INPUT;
+			in.b = VECTOR_CONSTANT;
+		}
+		else if (d.result == 'b' && r.below(2))
+			in.op |= GPUAGG_CONDITION;
+	}
+	/*
+	 * Draws the lookup tables: all forms of cells, and keys at the ends of int32 and beyond.  Half
+	 * of the cells of a narrow table are NULL or the least value, which may be 0.
+	 */
+	void
+	draw_tables(Random &r)
+	{
+		const uint16_t forms[] = {VECTOR_CELLS_BITS, 1, 2, 4, VECTOR_CELLS_WIDE};
+		const int64_t bases[] = {
+			0, -300, INT32_MIN, (int64_t) INT32_MIN - 2, (int64_t) INT32_MAX - 99, INT64_MAX - 50};
+		uint32_t first = 0;
+
+		for (int t = 0; t < DRAWN_TABLES; t++)
+		{
+			VectorTable &table = p.tables[t];
+			size_t bytes;
+
+			table.base = r.below(2) ? -300 : bases[r.below(6)];
+			table.least = (int64_t) r.below(4) - 1;
+			table.n = (uint32_t) r.below(r.below(2) ? 1000 : 5);
+			table.form = forms[r.below(5)];
+			table.others = r.below(4) != 0;
+			table.first = first;
+			bytes = vector_table_bytes(&table);
+			for (size_t i = 0; i < bytes; i++)
+				cells[first * 8 + i] = (uint8_t) (r.below(2) ? r.below(2) : r.below(256));
+			/* states of wide cells */
+			for (size_t i = 0; i <= table.n && table.form == VECTOR_CELLS_WIDE; i++)
+				cells[first * 8 + ((size_t) table.n + 1) * 8 + i] =
+					r.below(5) ? VECTOR_VALUE : VECTOR_NULL;
+			first += (uint32_t) (bytes / 8);
+		}
 	}
 	DrawnProgram(Random &r, bool light)
 	{
+		const int64_t integers[] = {INT32_MIN, INT32_MIN + 1, INT32_MAX, INT32_MAX - 1, 0, -1};
 		const double doubles[] = {1.5, -1000, 1000};
 
 		memset((void *) this, 0, sizeof(*this));
 		n = 1 + (int) r.below(7);
 		p.steps.ninstructions = (uint32_t) n;
 		p.steps.nconstants = 12;
-		p.steps.constants[0].bits = 300;
+		p.steps.constants[0].bits = r.below(3) ? 300 : integers[r.below(6)];
 		p.steps.constants[1].state = VECTOR_NULL;
 		memcpy(&p.steps.constants[2].bits, doubles, 8);
 		p.steps.constants[3].bits = 1;
@@ -544,6 +593,7 @@ struct DrawnProgram
 		p.steps.constants[CONSTANT_LIST + 2].bits = 37;
 		for (int k = 0; k < 3; k++)
 			p.steps.constants[CONSTANT_LIST + 3 + k].bits = k * 2 - 1;
+		draw_tables(r);
 		for (int i = 0; i < n; i++)
 			draw_instruction(r,
 							 light || (i > 0 && r.below(2)) ?
@@ -614,7 +664,11 @@ struct DrawnRow
 			in.b = in.b >= VECTOR_CONSTANT && in.b != VECTOR_NONE ? in.b : 1;
 			in.c = operands > 2 ? 2 : in.c;
 			in.r = 3;
-			vector_run(&in, d.p.steps.constants, values, states, 1, 0, 1, 1);
+			if (in.op == VECTOR_LOOKUP)
+				vector_lookup(&in, d.p.tables, d.cells, d.p.steps.constants, values, states, 1, 0,
+							  1, 1);
+			else
+				vector_run(&in, d.p.steps.constants, values, states, 1, 0, 1, 1);
 			result[i] = vector_cell(values[3], states[3]);
 			if (condition)
 				apply_condition(result[i]);
@@ -718,7 +772,10 @@ check_program(int kernel, uint64_t seed)
 		memcpy(&key.bytes[i * 4], &key.in[i].lo, 4);
 	}
 	key.upload(0);
+	DeviceArray<uint8_t> cells(std::vector<uint8_t>(d.cells, d.cells + sizeof(d.cells)));
+
 	d.p.undetermined = undetermined.get();
+	d.p.cells = cells.get();
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
 
