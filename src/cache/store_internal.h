@@ -114,7 +114,7 @@ typedef struct StoredColumn
 	dlist_head chunks;
 } StoredColumn;
 
-#define CACHE_ATTNO_LISTS 16
+#define CACHE_ATTNO_LISTS 64
 
 typedef struct StoredRange
 {
