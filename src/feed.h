@@ -91,10 +91,11 @@ extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile
 /* Returns whether the rows of a child plan are groups of another scan, if pages can be read. */
 extern bool feed_reads_groups(PlanState *child);
 /*
- * Prints the "Feed" lines of EXPLAIN, for a feed that need not be open.  pages: as in feed_open();
- * stats: sum over all participants; NULL if nothing has been read.
+ * Prints the "Feed" lines of EXPLAIN, for a feed that need not be open.  pages, volatile_query: as
+ * in feed_open(); stats: sum over all participants; NULL if nothing has been read.
  */
-extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
+extern void feed_describe(PlanState *child, bool pages, bool volatile_query, const FeedStats *stats,
+						  ExplainState *es);
 
 /*
  * Groups of a custom scan, which are rows of the feed above it.  Row i is at which[i] in the

@@ -225,7 +225,7 @@ explain_feed(GpuAggState *state, ExplainState *es)
 	if (state->feed)
 		state->feed->ops->explain(state->feed, stats, es);
 	else
-		feed_describe(state->child, why == NULL, stats, es);
+		feed_describe(state->child, why == NULL, state->plan->read_once, stats, es);
 	if (!ran && state->plan->norder > 0)
 		ExplainPropertyText("Sort", "by keys and order", es);
 	else if (ran && state->plan->norder > 0 && state->engine->ops->sorts)

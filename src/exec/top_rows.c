@@ -627,7 +627,7 @@ explain_feed(TopRowsState *state, const TopRowsStats *stats, ExplainState *es)
 	if (state->feed)
 		state->feed->ops->explain(state->feed, feed, es);
 	else
-		feed_describe(state->child, why == NULL, feed, es);
+		feed_describe(state->child, why == NULL, false, feed, es);
 	if (why != NULL && es->verbose)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
 }

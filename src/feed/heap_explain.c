@@ -4,11 +4,14 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
 #include "common/compat.h"
 #include "feed/heap.h"
+#include "feed/heap_joins_internal.h"
 
 /* Prints how the blocks of the column cache were read. */
 static void
@@ -58,10 +61,160 @@ describe_subplans(AppendState *append, StringInfo buf)
 		appendStringInfo(buf, ", tuples of %d subplans", nexecuted);
 }
 
+/* ---- joins ---------------------------------------------------------------------------- */
+
+/* Returns the word of EXPLAIN for a type of join. */
+static const char *
+join_name(JoinType type)
+{
+	switch (type)
+	{
+		case JOIN_LEFT:
+			return "left";
+		case JOIN_SEMI:
+			return "semi";
+		case JOIN_ANTI:
+			return "anti";
+		default:
+			return "inner";
+	}
+}
+
+/* Returns the keys of a join. */
+static char *
+join_keys(PlanState *node, ExplainState *es)
+{
+	const HashJoin *plan = (const HashJoin *) node->plan;
+	List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, NIL);
+	Node *keys = list_length(plan->hashclauses) == 1 ? linitial(plan->hashclauses) :
+													   (Node *) make_andclause(plan->hashclauses);
+
+	return deparse_expression(keys, context, true, false);
+}
+
+/* Prints the line of a lookup.  join: NULL before execution */
+static void
+explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%s join, %s", join_name(((HashJoin *) node->plan)->join.jointype),
+					 join_keys(node, es));
+	if (join)
+		appendStringInfo(&buf, ", %s%s of %u rows%s, " UINT64_FORMAT " kB",
+						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form),
+						 join->lookup.nrows, join->lookup.next ? " with equal keys" : "",
+						 (uint64) (join->lookup.bytes + 1023) / 1024);
+	if (join && join->builds > 0 && es->timing)
+	{
+		appendStringInfoString(&buf, ", built ");
+		if (join->builds > 1)
+			appendStringInfo(&buf, UINT64_FORMAT " times ", join->builds);
+		appendStringInfo(&buf, "in %.3f ms", INSTR_TIME_GET_MILLISEC(join->build_time));
+	}
+	if (join)
+		appendStringInfo(&buf, ", found " UINT64_FORMAT " of " UINT64_FORMAT, join->found,
+						 join->probed);
+	ExplainPropertyText("Lookup", buf.data, es);
+}
+
+/* Prints the properties of a lookup.  join: NULL before execution */
+static void
+explain_lookup_properties(PlanState *node, const HeapJoin *join, ExplainState *es)
+{
+	ExplainPropertyText("Join Type", join_name(((HashJoin *) node->plan)->join.jointype), es);
+	ExplainPropertyText("Keys", join_keys(node, es), es);
+	if (join == NULL)
+		return;
+	ExplainPropertyText("Form", lookup_form_name(join->lookup.form), es);
+	ExplainPropertyBool("Kept", join->lookup.kept, es);
+	ExplainPropertyUInteger("Rows", NULL, join->lookup.nrows, es);
+	ExplainPropertyBool("Equal Keys", join->lookup.next != NULL, es);
+	ExplainPropertyUInteger("Memory", "kB", (join->lookup.bytes + 1023) / 1024, es);
+	ExplainPropertyUInteger("Builds", NULL, join->builds, es);
+	if (es->timing)
+		ExplainPropertyFloat("Build Time", "ms", INSTR_TIME_GET_MILLISEC(join->build_time), 3, es);
+	ExplainPropertyUInteger("Rows Probed", NULL, join->probed, es);
+	ExplainPropertyUInteger("Rows Found", NULL, join->found, es);
+}
+
+static void explain_joins(PlanState *child, const HeapJoins *joins, bool volatile_query,
+						  ExplainState *es);
+
+/* Prints the lookups of a join's inner side, if a feed of its own reads it. */
+static void
+explain_inner_side(PlanState *node, const HeapJoin *join, bool volatile_query, ExplainState *es)
+{
+	PlanState *inner = outerPlanState(innerPlanState(node));
+	const HeapFeed *feed = join ? (const HeapFeed *) join->lookup.feed : NULL;
+
+	if (join == NULL &&
+		(!heap_joins_has_column_keys((HashJoinState *) node) ||
+		 feed_pages_unsupported_reason(inner, volatile_query) != NULL))
+		return;
+	if (join && feed == NULL)
+		return;
+	if (feed && feed->no_lookups && es->verbose)
+		ExplainPropertyText("Join Not a Lookup", feed->no_lookups, es);
+	if (feed == NULL || feed->joins)
+		explain_joins(heap_below_limit(inner), feed ? feed->joins : NULL, volatile_query, es);
+}
+
+/* Prints a lookup, and those of its inner side.  join: NULL if the feed is not open */
+static void
+explain_lookup(PlanState *node, const HeapJoin *join, bool volatile_query, ExplainState *es)
+{
+	const HeapJoin *executed = es->analyze && join && join->built ? join : NULL;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		explain_lookup_line(node, executed, es);
+		es->indent++;
+		explain_inner_side(node, join, volatile_query, es);
+		es->indent--;
+		return;
+	}
+	ExplainOpenGroup("Lookup", NULL, true, es);
+	explain_lookup_properties(node, executed, es);
+	explain_inner_side(node, join, volatile_query, es);
+	ExplainCloseGroup("Lookup", NULL, true, es);
+}
+
+/*
+ * Prints the lookups of a tree of joins in the order in which they were probed last.  joins: NULL
+ * if the feed is not open
+ */
+static void
+explain_joins(PlanState *child, const HeapJoins *joins, bool volatile_query, ExplainState *es)
+{
+	List *nodes = NIL;
+	ListCell *lc;
+
+	check_stack_depth();
+	if (!IsA(child, HashJoinState))
+		return;
+	ExplainOpenGroup("Lookups", "Lookups", false, es);
+	for (int i = 0; joins && i < joins->n; i++)
+	{
+		const HeapJoin *join = &joins->joins[joins->order[i]];
+
+		explain_lookup(&join->node->js.ps, join, volatile_query, es);
+	}
+	for (PlanState *node = child; joins == NULL && IsA(node, HashJoinState);
+		 node = outerPlanState(node))
+		nodes = lcons(node, nodes);
+	foreach (lc, nodes)
+		explain_lookup(lfirst(lc), NULL, volatile_query, es);
+	ExplainCloseGroup("Lookups", "Lookups", false, es);
+}
+
+/* ---- the feed ------------------------------------------------------------------------- */
+
 /* Prints the lines of feed_describe().  joins: those of the feed, if it is open. */
 static void
-describe(PlanState *child, bool pages, const HeapJoins *joins, const FeedStats *stats,
-		 ExplainState *es)
+describe(PlanState *child, bool pages, bool volatile_query, const HeapJoins *joins,
+		 const FeedStats *stats, ExplainState *es)
 {
 	PlanState *top = child;
 	AppendState *append = heap_find_append(heap_below_joins(child));
@@ -99,13 +252,14 @@ describe(PlanState *child, bool pages, const HeapJoins *joins, const FeedStats *
 	ExplainPropertyText("Feed", buf.data, es);
 	if (stats && stats->blocks > 0)
 		explain_proofs(stats, es);
-	heap_joins_explain(top, joins, es);
+	explain_joins(top, joins, volatile_query, es);
 }
 
 void
-feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es)
+feed_describe(PlanState *child, bool pages, bool volatile_query, const FeedStats *stats,
+			  ExplainState *es)
 {
-	describe(child, pages, NULL, stats, es);
+	describe(child, pages, volatile_query, NULL, stats, es);
 }
 
 /* Adds the expression to the list if it has no vector form: core evaluates it for every row. */
@@ -146,8 +300,8 @@ heap_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 	HeapFeed *feed = (HeapFeed *) base;
 
 	/* in guarded plans counts are not shown */
-	describe(feed->child, !feed->executes_child, feed->base.guarded ? NULL : feed->joins, stats,
-			 es);
+	describe(feed->child, !feed->executes_child, feed->volatile_query,
+			 feed->base.guarded ? NULL : feed->joins, stats, es);
 	if (es->verbose && feed->no_lookups && !feed->base.guarded)
 		ExplainPropertyText("Join Not a Lookup", feed->no_lookups, es);
 	if (es->verbose)

@@ -15,7 +15,6 @@
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 
 #include "analysis/analysis.h"
 #include "common/compat.h"
@@ -277,6 +276,15 @@ compares_integers(Oid function)
 	}
 }
 
+/* Returns the column of the inner plan that is a key; 0 for other expressions. */
+static AttrNumber
+inner_key_column(const Expr *key)
+{
+	while (IsA(key, RelabelType))
+		key = ((const RelabelType *) key)->arg;
+	return IsA(key, Var) ? Max(((const Var *) key)->varattno, 0) : 0;
+}
+
 /* Sets up one column of a join's key. */
 static void
 init_key(HeapJoin *join, int k, Oid operator, Oid collation, Expr *inner, Node *clause)
@@ -302,12 +310,9 @@ init_key(HeapJoin *join, int k, Oid operator, Oid collation, Expr *inner, Node *
 		key->outer_width = integer_width(left);
 		key->inner_width = integer_width(right);
 	}
-	while (IsA(inner, RelabelType))
-		inner = ((RelabelType *) inner)->arg;
+	key->attno = inner_key_column(inner);
 	/* if the query is compiled (JIT), so is each ExprState, and again for each feed */
-	if (IsA(inner, Var) && ((Var *) inner)->varattno > 0)
-		key->attno = ((Var *) inner)->varattno;
-	else
+	if (key->attno == 0)
 		key->inner = ExecInitExpr(inner, &join->hash->ps);
 }
 
@@ -397,6 +402,17 @@ heap_joins_create(PlanState *child)
 
 /* ---- feeds of inner sides ----------------------------------------------------------- */
 
+bool
+heap_joins_has_column_keys(const HashJoinState *node)
+{
+	ListCell *lc;
+
+	foreach (lc, ((const Hash *) innerPlanState(node)->plan)->hashkeys)
+		if (inner_key_column(lfirst(lc)) == 0)
+			return false;
+	return true;
+}
+
 PlanState *
 heap_joins_inner_plan(const HeapJoins *joins, int j)
 {
@@ -422,9 +438,8 @@ heap_joins_inner_spec(HeapJoins *joins, int j, int **resnos)
 	AggSpec *spec;
 	int *scales;
 
-	for (int k = 0; k < lookup->nkeys; k++)
-		if (lookup->keys[k].attno == 0)
-			return NULL;
+	if (!heap_joins_has_column_keys(join->node))
+		return NULL;
 	spec = palloc0(sizeof(AggSpec));
 	scales = palloc(sizeof(int) * (desc->natts + 1));
 	*resnos = palloc(sizeof(int) * (desc->natts + 1));
@@ -493,10 +508,12 @@ build_lookup(HeapJoin *join)
 {
 	CompatInstrumentation *instrument = join->hash->ps.instrument;
 	LookupResult result;
+	instr_time start, end;
 
 	join->built = lookup_attach(&join->lookup, join->hash->ps.plan);
 	if (join->built)
 		return true;
+	INSTR_TIME_SET_CURRENT(start);
 	rescan_inner(join);
 	if (instrument)
 		InstrStartNode(instrument);
@@ -507,6 +524,9 @@ build_lookup(HeapJoin *join)
 		InstrStopNode(instrument, join->lookup.ninner);
 	if (join->built)
 		lookup_keep(&join->lookup);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_ACCUM_DIFF(join->build_time, end, start);
+	join->builds++;
 	return join->built;
 }
 
@@ -577,69 +597,4 @@ heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why)
 	if (joins->scan->chgParam != NULL)
 		ExecReScan(joins->scan);
 	return HEAP_JOINS_READY;
-}
-
-/* ---- EXPLAIN ------------------------------------------------------------------------ */
-
-/* Returns the word of EXPLAIN for a type of join. */
-static const char *
-join_name(JoinType type)
-{
-	switch (type)
-	{
-		case JOIN_LEFT:
-			return "left";
-		case JOIN_SEMI:
-			return "semi";
-		case JOIN_ANTI:
-			return "anti";
-		default:
-			return "inner";
-	}
-}
-
-/* Returns the line of EXPLAIN for a join.  join: NULL if the feed is not open */
-static char *
-explain_line(PlanState *node, const HeapJoin *join, ExplainState *es)
-{
-	const HashJoin *plan = (const HashJoin *) node->plan;
-	List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, NIL);
-	Node *keys = list_length(plan->hashclauses) == 1 ? linitial(plan->hashclauses) :
-													   (Node *) make_andclause(plan->hashclauses);
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	appendStringInfo(&buf, "%s join, %s", join_name(plan->join.jointype),
-					 deparse_expression(keys, context, true, false));
-	if (es->analyze && join && join->built)
-		appendStringInfo(&buf,
-						 ", %s%s of %u rows%s, " UINT64_FORMAT " kB, found " UINT64_FORMAT
-						 " of " UINT64_FORMAT,
-						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form),
-						 join->lookup.nrows, join->lookup.next ? " with equal keys" : "",
-						 (uint64) (join->lookup.bytes + 1023) / 1024, join->found, join->probed);
-	return buf.data;
-}
-
-void
-heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es)
-{
-	List *lines = NIL;
-	ListCell *lc;
-
-	if (joins)
-		for (int i = 0; i < joins->n; i++)
-		{
-			const HeapJoin *join = &joins->joins[joins->order[i]];
-
-			lines = lappend(lines, explain_line(&join->node->js.ps, join, es));
-		}
-	else
-		for (PlanState *node = child; IsA(node, HashJoinState); node = outerPlanState(node))
-			lines = lcons(explain_line(node, NULL, es), lines);
-	if (es->format != EXPLAIN_FORMAT_TEXT && lines != NIL)
-		ExplainPropertyList("Lookups", lines, es);
-	else
-		foreach (lc, lines)
-			ExplainPropertyText("Lookup", lfirst(lc), es);
 }

@@ -52,12 +52,17 @@ extern HeapJoins *heap_joins_create(PlanState *child);
 extern void heap_joins_leave(PlanState *child);
 
 /*
- * Returns the columns that a feed over the inner side of join j must deliver, and sets *resnos as
- * for feed_open().  Returns NULL if the key is not a column, so that no feed can compute it.
+ * Returns whether the keys of a join are columns of its inner side, so that a feed of its own can
+ * deliver them.
  */
-extern AggSpec *heap_joins_inner_spec(HeapJoins *joins, int j, int **resnos);
+extern bool heap_joins_has_column_keys(const HashJoinState *node);
 /* Returns the plan of the inner side of join j; NULL if there are fewer joins. */
 extern PlanState *heap_joins_inner_plan(const HeapJoins *joins, int j);
+/*
+ * Returns the columns that a feed over the inner side of join j must deliver, and sets *resnos as
+ * for feed_open().  Returns NULL if the keys are not columns.
+ */
+extern AggSpec *heap_joins_inner_spec(HeapJoins *joins, int j, int **resnos);
 /* Makes a feed the source of the rows of the inner side of join j. */
 extern void heap_joins_set_feed(HeapJoins *joins, int j, Feed *feed);
 /* Releases the pins of the feeds of inner sides. */
@@ -76,9 +81,6 @@ typedef enum HeapJoinsResult
  * feed of the joins.  Sets *why, a phrase for EXPLAIN, if the executor must run the joins
  */
 extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why);
-
-/* Prints a line for each lookup.  joins: NULL if the feed is not open. */
-extern void heap_joins_explain(PlanState *child, const HeapJoins *joins, ExplainState *es);
 
 /* ---- heap_join_table.c ------------------------------------------------------------- */
 

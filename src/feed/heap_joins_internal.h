@@ -1,9 +1,11 @@
 /*
  * heap_joins_internal.h
- *	  What heap_joins.c and heap_join_table.c share.
+ *	  What the files of joins share (heap_join*.c, heap_explain.c).
  */
 #ifndef GPUAGG_FEED_HEAP_JOINS_INTERNAL_H
 #define GPUAGG_FEED_HEAP_JOINS_INTERNAL_H
+
+#include "portability/instr_time.h"
 
 #include "feed/heap_joins.h"
 
@@ -57,8 +59,12 @@ typedef struct HeapJoin
 	uint32 cut_row;           /* and the next one */
 	HeapJoinCounts step;      /* what the step at hand has counted */
 	int left;                 /* rows below this join that a cut here has left to the next step */
-	uint64 probed;            /* rows that were looked up, */
-	uint64 found;             /* and how many of them have found a row of the lookup */
+
+	/* for EXPLAIN ANALYZE */
+	uint64 builds; /* how often this process has built the lookup, */
+	instr_time build_time;
+	uint64 probed; /* rows that were looked up, */
+	uint64 found;  /* and how many of them have found a row of the lookup */
 } HeapJoin;
 
 /* A column of a lookup. */

@@ -80,6 +80,33 @@ SELECT * FROM pg_temp.tree('SELECT count(*), max(c.name) FROM lf f JOIN ld_cust 
 SELECT * FROM pg_temp.tree('SELECT DISTINCT brand, note || size FROM lf f JOIN ld_part p ON f.part = p.id');
 SELECT * FROM pg_temp.tree('SELECT brand, note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY GROUPING SETS ((brand), (note))');
 
+-- lookups of a lookup's inner side; all formats, with times and without
+CREATE FUNCTION pg_temp.explained(options text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	output text := '';
+	query text := ' SELECT n.name, c.id % 3 AS x, count(*) FROM lf f JOIN (ld_cust c LEFT JOIN ld_nation n ON c.nation = n.id) ON f.cust = c.id JOIN ld_part p ON f.part = p.id GROUP BY 1, 2';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF, ' || options || ')' || query LOOP
+		output := output || regexp_replace(line, '\d+(?= kB)|(?<=Memory"?[:>] ?)\d+|\d+\.\d\d\d', '0', 'g') || E'\n';
+	END LOOP;
+	IF options ~ 'TEXT' THEN
+		RETURN QUERY SELECT shown FROM string_to_table(output, E'\n') shown WHERE shown ~ 'Lookup:';
+	ELSIF options ~ 'JSON' THEN
+		RETURN NEXT output::json #> '{0,Plan,Lookups}';
+	ELSIF options ~ 'YAML' THEN
+		RETURN NEXT rtrim(substring(output FROM '(Lookups:.*?)\s+Strategy:'), E'\n');
+	ELSE
+		RETURN NEXT rtrim(substring(output FROM ' *<Lookups>.*</Lookups>'));
+	END IF;
+END $$;
+SELECT * FROM pg_temp.explained('FORMAT TEXT') UNION ALL SELECT * FROM pg_temp.explained('ANALYZE, SUMMARY OFF, FORMAT TEXT')
+UNION ALL SELECT * FROM pg_temp.explained('ANALYZE, SUMMARY OFF, TIMING OFF, FORMAT TEXT');
+SELECT pg_temp.explained('ANALYZE, SUMMARY OFF, TIMING OFF, FORMAT JSON')::jsonb = pg_temp.explained('ANALYZE, SUMMARY OFF, FORMAT JSON')::jsonb AS without_times;
+SELECT pg_temp.explained('ANALYZE, SUMMARY OFF, FORMAT JSON');
+SELECT pg_temp.explained('ANALYZE, SUMMARY OFF, FORMAT YAML');
+SELECT pg_temp.explained('FORMAT XML');
+
 CREATE TEMP TABLE queries (n int GENERATED ALWAYS AS IDENTITY, taken bool, query text);
 INSERT INTO queries (taken, query) VALUES
 (true, 'SELECT c.nation, count(*), sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id GROUP BY 1'),
