@@ -18,9 +18,12 @@
  * An inner side may be a chain itself, or a scan: a feed of its own reads it, if the keys are
  * columns.  So the path that costs least is chosen by the feed's costs, too.
  *
- * Nothing is collected for queries without an aggregation that a custom scan could execute, and
- * nothing while GEQO runs.  GEQO makes join relations for each tour in a memory context that it
- * resets, and the hook cannot tell the last tour, whose relations stay, from the others.
+ * Nothing is collected for queries without an aggregation that a custom scan could execute.
+ *
+ * GEQO joins the tables in many orders (tours) to compare their costs, each time in a memory
+ * context that it deletes.  Then it joins them in the best order in the planner's context.  Only
+ * that time chains are looked for, so each join relation in the table lives as long as the
+ * PlannerInfo.
  *
  * If a join relation has no chain, EXPLAIN (VERBOSE) shows why.  Each call of the hook for it may
  * have another reason; the one that came closest to a chain is kept.
@@ -141,7 +144,6 @@ typedef struct LookupState
 {
 	struct LookupState *next;
 	PlannerInfo *root;
-	bool geqo;            /* GEQO orders the joins */
 	bool wanted;          /* the query has an aggregation that a custom scan could execute */
 	rel_table_hash *rels; /* NULL: not wanted */
 	MemoryContextCallback callback;
@@ -572,23 +574,12 @@ is_plain_rel(RelOptInfo *rel)
 		bms_is_empty(rel->lateral_relids);
 }
 
-/* Notes that GEQO orders the joins of a query. */
-static void
-note_geqo(PlannerInfo *root)
-{
-	LookupState *state = find_or_make_state(root);
-
-	if (state)
-		state->geqo = true;
-}
-
 /* The set_join_pathlist_hook. */
 static void
 collect_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
 			 JoinType jointype, JoinPathExtraData *extra)
 {
 	JoinCall call = {root, joinrel, outerrel, innerrel, jointype, extra};
-	MemoryContext old;
 
 	if (prev_set_join_pathlist_hook)
 		prev_set_join_pathlist_hook(root, joinrel, outerrel, innerrel, jointype, extra);
@@ -600,19 +591,13 @@ collect_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOp
 	if (jointype == JOIN_INNER && extra->sjinfo->jointype == JOIN_SEMI &&
 		bms_equal(extra->sjinfo->syn_righthand, outerrel->relids))
 		return;
-	/* GEQO does not use join_rel_level */
-	if (root->join_rel_level == NULL)
-	{
-		note_geqo(root);
+	/* a tour of GEQO: the join relations are about to be freed */
+	if (CurrentMemoryContext != root->planner_cxt)
 		return;
-	}
 	if (!compat_may_hash_join(extra) || !is_plain_rel(joinrel) || !is_plain_rel(outerrel) ||
 		!is_plain_rel(innerrel))
 		return;
-	/* like the table, chains live as long as the PlannerInfo */
-	old = MemoryContextSwitchTo(root->planner_cxt);
 	find_chains(&call);
-	MemoryContextSwitchTo(old);
 }
 
 /* ---- paths ----------------------------------------------------------------- */
@@ -677,8 +662,6 @@ lookup_joins_unsupported_reason(PlannerInfo *root, const RelOptInfo *rel)
 
 	if (!may_be_wanted(root) || rel->reloptkind != RELOPT_JOINREL || (state && !state->wanted))
 		return NULL;
-	if (state && state->geqo)
-		return "the genetic query optimizer orders the joins";
 	if (!enable_hashjoin)
 		return "enable_hashjoin is off";
 	entry = state ? rel_table_lookup(state->rels, (RelOptInfo *) rel) : NULL;

@@ -175,10 +175,21 @@ RESET gpuagg.enabled;
 SET gpuagg.feed = 'tuples';
 SELECT count(*) FROM queries WHERE pg_temp.lookups(query) > 0;
 RESET gpuagg.feed;
--- GEQO frees the relations of joins that it tries
+-- GEQO frees the relations of joins that it tries; the joins of the one that it chooses are lookups as without it
+CREATE TEMP TABLE exhaustive AS SELECT n, query, pg_temp.lookups(query) AS lookups FROM queries
+UNION ALL SELECT 100, q, pg_temp.lookups(q) FROM (VALUES ('SELECT n.name, p.brand, d.week, max(b.factor), max(c2.name), count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id
+JOIN ld_nation n ON c.nation = n.id JOIN ld_part p ON f.part = p.id JOIN ld_day d USING (day) LEFT JOIN ld_both b ON b.cust = f.cust AND b.part = f.part
+JOIN ld_cust c2 ON c2.id = c.id WHERE c.id IN (SELECT cust FROM ld_sale) AND NOT EXISTS (SELECT FROM ld_nation x WHERE x.id = f.part) GROUP BY 1, 2, 3')) v (q);
+SELECT sum(lookups) FROM exhaustive;
 SET geqo_threshold = 2;
-SELECT n, pg_temp.compare(query) FROM queries WHERE n < 4 ORDER BY n;
+SET geqo_seed = 0.3;
+SELECT n, lookups, pg_temp.lookups(query) FROM exhaustive WHERE pg_temp.lookups(query) <> lookups ORDER BY n;
+SET geqo_seed = 0.7;
+SELECT n, lookups, pg_temp.lookups(query) FROM exhaustive WHERE pg_temp.lookups(query) <> lookups ORDER BY n;
+SELECT n, pg_temp.compare(query) FROM exhaustive WHERE query !~ 'random' AND lookups > 1 ORDER BY n;
+RESET geqo_seed;
 RESET geqo_threshold;
+DROP TABLE exhaustive;
 -- an inner side that does not fit into memory
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
@@ -240,10 +251,10 @@ SELECT pg_temp.why_not('SELECT count(*) FROM ld_part p FULL JOIN ld_sale s ON s.
 SELECT line FROM pg_temp.json_lines('SELECT count(*) FROM ld_part p FULL JOIN ld_sale s ON s.part = p.id') line WHERE line ~ 'Not a Lookup';
 SET enable_hashjoin = off;
 SELECT pg_temp.why_not('SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY note');
-SET geqo_threshold = 2;
-SELECT pg_temp.why_not('SELECT note, count(*) FROM lf f JOIN ld_part p ON f.part = p.id GROUP BY note');
-RESET geqo_threshold;
 RESET enable_hashjoin;
+SET geqo_threshold = 2;
+SELECT pg_temp.why_not('SELECT note, count(*) FROM lf f FULL JOIN ld_part p ON f.part = p.id GROUP BY note');
+RESET geqo_threshold;
 RESET gpuagg.require;
 
 -- a LIMIT below a join
