@@ -332,7 +332,7 @@ COMMENT ON FUNCTION gpuagg_demo_flights(int8) IS
 
 /* The column cache: users see what they may select from. */
 COMMENT ON FUNCTION gpuagg_cache_columns() IS
-'rows of the view gpuagg_cache for the tier ram, by OIDs: attnum is 0 for the descriptors of a table''s blocks; last_use is null before the first use, and nothing else is; columns that the user may select from, and all for members of pg_read_all_stats';
+'rows of the view gpuagg_cache for the tiers ram and lookup, by OIDs: attnum is 0 for the descriptors of a table''s blocks and for lookups; blocks and valid are null for lookups, last_use is null before the first use, and nothing else is; columns that the user may select from, lookups made from tables that the user may select from, and all for members of pg_read_all_stats';
 
 /* The column cache: a row for each tier. */
 CREATE OR REPLACE VIEW gpuagg_cache AS
@@ -343,12 +343,12 @@ FROM (SELECT * FROM gpuagg_cache_columns() UNION ALL SELECT * FROM gpuagg_device
 	LEFT JOIN pg_class r ON r.oid = c.relid AND d.datname = current_database() AND pg_relation_filenode(r.oid) = c.relfilenode
 	LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = c.attnum AND a.attnum > 0;
 COMMENT ON VIEW gpuagg_cache IS
-'cached columns, a row for each column and tier, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null if it is of another database, or was dropped) and the number of its file, the column (null for the descriptors of a table''s blocks, which say what proves them), the tier (ram, or gpu for copies in the memory of a GPU; a column that is kept both as numbers and as values has two rows), the blocks, rows and bytes that are cached, how often a range of it was read from the cache, the share of its blocks that had not changed when they were last read, and its last use by a query (blocks and these three are null for the tier gpu); empty unless gpuagg is in shared_preload_libraries';
+'cached columns, a row for each column and tier, and lookups of joins, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null if it is of another database, or was dropped; of a lookup, the first of its tables) and the number of its file, the column (null for a lookup, and for the descriptors of a table''s blocks, which say what proves them), the tier (ram, lookup, or gpu for copies in the memory of a GPU; a column that is kept both as numbers and as values has two rows), the blocks, rows and bytes that are cached, how often a range of it was read from the cache or a query used the lookup, the share of its blocks that had not changed when they were last read, and its last use by a query (blocks and these three are null for the tier gpu, blocks and the share for the tier lookup); empty unless gpuagg is in shared_preload_libraries';
 
 COMMENT ON FUNCTION gpuagg_cache_prewarm(regclass, text[]) IS
 'reads columns of a table and its partitions into the column cache, all columns without the second argument, and reads again what has changed; they count as read by two queries; for users who may select from these columns; returns the number of blocks of which all of them are cached now, which is less than the table has if memory is short (with a notice) or if transactions that changed blocks may still be running; null if the relation is null';
 COMMENT ON FUNCTION gpuagg_cache_evict(regclass) IS
-'removes a table and its partitions from the column cache; for its owner and superusers; returns the bytes that are freed, at once or by the last query that reads them; 0 if nothing was cached';
+'removes a table and its partitions, and lookups made from them, from the column cache; for its owner and superusers; returns the bytes that are freed, at once or by the last query that reads them; 0 if nothing was cached';
 COMMENT ON VIEW gpuagg_operators IS
 'the operators that aggregates are made of: input type, bytes of a state, whether the order of rows does not matter, and how a GPU updates a state (HDW: native instruction, CAS: compare-and-swap, XCG: lock)';
 

@@ -2406,7 +2406,7 @@ CREATE FUNCTION gpuagg_cache_columns(OUT datid oid, OUT tablespace oid, OUT relf
     int2, OUT tier text, OUT blocks int8, OUT rows int8, OUT bytes int8, OUT hits int8, OUT valid float8, OUT last_use
     timestamptz) RETURNS SETOF record AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE ROWS 100;
 COMMENT ON FUNCTION gpuagg_cache_columns() IS
-'rows of the view gpuagg_cache for the tier ram, by OIDs: attnum is 0 for the descriptors of a table''s blocks; last_use is null before the first use, and nothing else is; columns that the user may select from, and all for members of pg_read_all_stats';
+'rows of the view gpuagg_cache for the tiers ram and lookup, by OIDs: attnum is 0 for the descriptors of a table''s blocks and for lookups; blocks and valid are null for lookups, last_use is null before the first use, and nothing else is; columns that the user may select from, lookups made from tables that the user may select from, and all for members of pg_read_all_stats';
 CREATE FUNCTION gpuagg_device_columns(OUT datid oid, OUT tablespace oid, OUT relfilenode oid, OUT relid oid, OUT attnum
     int2, OUT tier text, OUT blocks int8, OUT rows int8, OUT bytes int8, OUT hits int8, OUT valid float8, OUT last_use
     timestamptz) RETURNS SETOF record AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100;
@@ -2421,7 +2421,7 @@ FROM (SELECT * FROM gpuagg_cache_columns() UNION ALL SELECT * FROM gpuagg_device
         AND pg_catalog.pg_relation_filenode(r.oid) = c.relfilenode
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = c.attnum AND a.attnum > 0;
 COMMENT ON VIEW gpuagg_cache IS
-'cached columns, a row for each column and tier, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null if it is of another database, or was dropped) and the number of its file, the column (null for the descriptors of a table''s blocks, which say what proves them), the tier (ram, or gpu for copies in the memory of a GPU; a column that is kept both as numbers and as values has two rows), the blocks, rows and bytes that are cached, how often a range of it was read from the cache, the share of its blocks that had not changed when they were last read, and its last use by a query (blocks and these three are null for the tier gpu); empty unless gpuagg is in shared_preload_libraries';
+'cached columns, a row for each column and tier, and lookups of joins, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null if it is of another database, or was dropped; of a lookup, the first of its tables) and the number of its file, the column (null for a lookup, and for the descriptors of a table''s blocks, which say what proves them), the tier (ram, lookup, or gpu for copies in the memory of a GPU; a column that is kept both as numbers and as values has two rows), the blocks, rows and bytes that are cached, how often a range of it was read from the cache or a query used the lookup, the share of its blocks that had not changed when they were last read, and its last use by a query (blocks and these three are null for the tier gpu, blocks and the share for the tier lookup); empty unless gpuagg is in shared_preload_libraries';
 GRANT SELECT ON gpuagg_cache TO PUBLIC;
 CREATE FUNCTION gpuagg_cache_prewarm(relation regclass, columns text[] DEFAULT NULL) RETURNS int8
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
@@ -2429,7 +2429,7 @@ COMMENT ON FUNCTION gpuagg_cache_prewarm(regclass, text[]) IS
 'reads columns of a table and its partitions into the column cache, all columns without the second argument, and reads again what has changed; they count as read by two queries; for users who may select from these columns; returns the number of blocks of which all of them are cached now, which is less than the table has if memory is short (with a notice) or if transactions that changed blocks may still be running; null if the relation is null';
 CREATE FUNCTION gpuagg_cache_evict(relation regclass) RETURNS int8 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION gpuagg_cache_evict(regclass) IS
-'removes a table and its partitions from the column cache; for its owner and superusers; returns the bytes that are freed, at once or by the last query that reads them; 0 if nothing was cached';
+'removes a table and its partitions, and lookups made from them, from the column cache; for its owner and superusers; returns the bytes that are freed, at once or by the last query that reads them; 0 if nothing was cached';
 
 /*
  * What is loaded, and the state of the GPU server.

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "access/xact.h"
+#include "lib/qunique.h"
 #include "utils/timestamp.h"
 
 #include "cache/forget.h"
@@ -25,8 +26,8 @@
 /* A sweep checks one file per table. Least time between two sweeps. */
 #define SWEEP_INTERVAL_MS 30000
 
-/* Files of cached tables that the transaction deletes, in its memory context. */
-static CompatLocator *deleted;
+/* Tables whose files the transaction deletes, and of which something is cached; in its context. */
+static CacheTableKey *deleted;
 static int ndeleted;
 
 /* ---- one table ----------------------------------------------------------------- */
@@ -59,7 +60,7 @@ cache_forget_table(const CacheTableKey *key)
 
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 		if (first)
-			cache_kept_forget(key);
+			bytes += cache_kept_forget(key);
 		table = hash_search(cache_tables, key, HASH_FIND, NULL);
 		/* not a new entry that was made in between */
 		more = table && (first || table->serial == 0);
@@ -93,28 +94,38 @@ file_is_there(const CacheTableKey *key)
 }
 
 /*
- * Returns the keys of all tables, allocated in the current memory context, and sets *n to their
- * number. Tables added after they were counted may be missing.
+ * Returns the keys of all tables, each once, allocated in the current memory context, and sets *n
+ * to their number. Tables and results added after they were counted may be missing.
  */
 static CacheTableKey *
 all_keys(int *n)
 {
-	long room;
+	long ntables, nresults;
+	CacheKeptItem *results;
 	CacheTableKey *keys;
 	HASH_SEQ_STATUS scan;
 	StoredTable *table;
 
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
-	room = hash_get_num_entries(cache_tables);
+	ntables = hash_get_num_entries(cache_tables);
+	nresults = cache_shared->kept_results;
 	LWLockRelease(cache_shared->change_lock);
-	keys = palloc(Max(room, 1) * sizeof(CacheTableKey));
+	results = palloc((nresults + 1) * sizeof(CacheKeptItem));
+	keys = palloc((ntables + nresults * KEPT_TABLES + 1) * sizeof(CacheTableKey));
 	*n = 0;
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
-		if (*n < room)
+		if (*n < ntables)
 			keys[(*n)++] = table->key;
+	nresults = cache_kept_list(results, nresults);
 	LWLockRelease(cache_shared->change_lock);
+	for (int r = 0; r < nresults; r++)
+		for (int i = 0; i < results[r].tables.n; i++)
+			keys[(*n)++] = results[r].tables.of[i].key;
+	pfree(results);
+	qsort(keys, *n, sizeof(CacheTableKey), cache_compare_keys);
+	*n = qunique(keys, *n, sizeof(CacheTableKey), cache_compare_keys);
 	return keys;
 }
 
@@ -162,32 +173,36 @@ locator_key(CompatLocator locator)
 }
 
 /*
- * Called before the commit: collects the files of cached tables that it deletes. The tables are
- * locked, so others cannot cache them from now on.
+ * Called before the commit: collects the tables whose files it deletes, and of which something is
+ * cached. They are locked, so others cannot cache them from now on.
  */
 static void
 collect_deleted(void)
 {
 	CompatLocator *all;
 	int n = smgrGetPendingDeletes(true, &all);
-	int kept = 0;
+	bool *cached;
 
 	if (n == 0)
 		return;
+	cached = palloc0(n * sizeof(bool));
+	deleted = palloc(n * sizeof(CacheTableKey));
+	for (int i = 0; i < n; i++)
+		deleted[i] = locator_key(all[i]);
+	qsort(deleted, n, sizeof(CacheTableKey), cache_compare_keys);
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
 	for (int i = 0; i < n; i++)
-	{
-		CacheTableKey key = locator_key(all[i]);
-
-		if (hash_search(cache_tables, &key, HASH_FIND, NULL))
-			all[kept++] = all[i];
-	}
+		cached[i] = hash_search(cache_tables, &deleted[i], HASH_FIND, NULL) != NULL;
+	cache_kept_mark(deleted, n, cached);
 	LWLockRelease(cache_shared->change_lock);
+	for (int i = 0; i < n; i++)
+		if (cached[i])
+			deleted[ndeleted++] = deleted[i];
 	/* attach now: after the commit, an error for lack of memory must not happen */
-	if (kept > 0)
+	if (ndeleted > 0)
 		cache_memory_attach();
-	deleted = all;
-	ndeleted = kept;
+	pfree(cached);
+	pfree(all);
 }
 
 /* Transaction callback: at commit forgets the tables whose files the transaction deletes. */
@@ -204,11 +219,7 @@ at_transaction_end(XactEvent event, void *arg)
 			break;
 		case XACT_EVENT_COMMIT:
 			for (int i = 0; i < ndeleted; i++)
-			{
-				CacheTableKey key = locator_key(deleted[i]);
-
-				cache_forget_table(&key);
-			}
+				cache_forget_table(&deleted[i]);
 			ndeleted = 0;
 			break;
 		case XACT_EVENT_ABORT:

@@ -28,6 +28,8 @@ typedef struct KeptResult
 	bool named; /* a name has it; not if it is unpublished, replaced or evicted */
 	uint32 pins;
 	Size bytes; /* what it takes of the area, including this header */
+	uint64 rows;
+	uint64 hits; /* how often a query has found it */
 	dsa_pointer self;
 	KeptName name;
 	KeptTables tables;
@@ -47,18 +49,24 @@ free_result(KeptResult *result)
 	cache_memory_free(result->self);
 }
 
-/* Takes the result away from a name; it is freed now or by the last kept_release(). */
-static void
+/*
+ * Takes the result away from a name; it is freed now or by the last kept_release(). Returns its
+ * bytes.
+ */
+static Size
 detach_result(StoredKept *entry)
 {
 	KeptResult *result = entry->result;
+	Size bytes;
 
 	entry->result = NULL;
 	if (result == NULL)
-		return;
+		return 0;
+	bytes = result->bytes;
 	result->named = false;
 	if (result->pins == 0)
 		free_result(result);
+	return bytes;
 }
 
 /* Returns whether two results were computed from the same states of tables. */
@@ -139,8 +147,41 @@ make_room(const StoredUse *use, Size size)
 	return true;
 }
 
-void
+Size
 cache_kept_forget(const CacheTableKey *key)
+{
+	StoredKept *entry;
+	HASH_SEQ_STATUS scan;
+	Size bytes = 0;
+
+	hash_seq_init(&scan, cache_kept);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		for (int i = 0; entry->result && i < entry->result->tables.n; i++)
+			if (memcmp(&entry->result->tables.of[i].key, key, sizeof(*key)) == 0)
+				bytes += detach_result(entry);
+	return bytes;
+}
+
+int
+cache_kept_list(CacheKeptItem *items, int room)
+{
+	StoredKept *entry;
+	HASH_SEQ_STATUS scan;
+	int n = 0;
+
+	hash_seq_init(&scan, cache_kept);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		if (entry->result && n < room)
+			items[n++] = (CacheKeptItem){.tables = entry->result->tables,
+										 .rows = entry->result->rows,
+										 .bytes = entry->result->bytes,
+										 .hits = entry->result->hits,
+										 .when = entry->use.when};
+	return n;
+}
+
+void
+cache_kept_mark(const CacheTableKey *keys, int n, bool *marks)
 {
 	StoredKept *entry;
 	HASH_SEQ_STATUS scan;
@@ -148,8 +189,13 @@ cache_kept_forget(const CacheTableKey *key)
 	hash_seq_init(&scan, cache_kept);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 		for (int i = 0; entry->result && i < entry->result->tables.n; i++)
-			if (memcmp(&entry->result->tables.of[i].key, key, sizeof(*key)) == 0)
-				detach_result(entry);
+		{
+			const CacheTableKey *key = bsearch(&entry->result->tables.of[i].key, keys, n,
+											   sizeof(CacheTableKey), cache_compare_keys);
+
+			if (key)
+				marks[key - keys] = true;
+		}
 }
 
 /* ---- for queries ------------------------------------------------------------------------ */
@@ -171,7 +217,10 @@ kept_find(const KeptName *name, const KeptTables *tables, bool count, bool *want
 			detach_result(entry);
 		result = entry->result;
 		if (result)
+		{
 			result->pins++;
+			result->hits += count;
+		}
 	}
 	*wanted = entry && (entry->use.uses > 1 || gpuagg_cache == GPUAGG_CACHE_EAGER);
 	LWLockRelease(cache_shared->change_lock);
@@ -179,7 +228,7 @@ kept_find(const KeptName *name, const KeptTables *tables, bool count, bool *want
 }
 
 void *
-kept_allocate(const KeptName *name, const KeptTables *tables, Size size)
+kept_allocate(const KeptName *name, const KeptTables *tables, Size size, uint64 rows)
 {
 	Size request = MAXALIGN(sizeof(KeptResult)) + size;
 	Size bytes = cache_memory_used(request);
@@ -215,6 +264,7 @@ kept_allocate(const KeptName *name, const KeptTables *tables, Size size)
 		return NULL;
 	memset(result, 0, sizeof(KeptResult));
 	result->bytes = bytes;
+	result->rows = rows;
 	result->self = self;
 	result->name = *name;
 	result->tables = *tables;

@@ -44,9 +44,10 @@ extern const void *kept_find(const KeptName *name, const KeptTables *tables, boo
 
 /*
  * Allocates memory for a result, which the caller fills without checking for interrupts, and
- * publishes. Returns NULL if there is none. May check for interrupts before it allocates.
+ * publishes. Returns NULL if there is none. May check for interrupts before it allocates. rows: the
+ * number that gpuagg_cache shows.
  */
-extern void *kept_allocate(const KeptName *name, const KeptTables *tables, Size size);
+extern void *kept_allocate(const KeptName *name, const KeptTables *tables, Size size, uint64 rows);
 /* Lets others find a result of kept_allocate(). */
 extern void kept_publish(void *result);
 

@@ -560,6 +560,7 @@ proof_table(Relation rel, Snapshot snapshot, ProofTable *table)
 		CheckForSerializableConflictOutNeeded(rel, snapshot) || proof_unsupported_reason(rel))
 		return false;
 	table->key = cache_table_key(rel);
+	table->relid = RelationGetRelid(rel);
 	table->nblocks = RelationGetNumberOfBlocks(rel);
 	if (table->nblocks > PROOF_TABLE_PAGES * MAP_BLOCKS)
 		return false;

@@ -91,6 +91,7 @@ extern bool proof_span(Proof *proof, const CacheSpan *span);
 typedef struct ProofTable
 {
 	CacheTableKey key;
+	Oid relid;
 	BlockNumber nblocks;
 	XLogRecPtr map_lsn[PROOF_TABLE_PAGES]; /* LSNs of the visibility map's pages */
 } ProofTable;

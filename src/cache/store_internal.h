@@ -204,6 +204,13 @@ typedef struct CacheShared
 	uint32 nspans;
 } CacheShared;
 
+/* Compares keys of tables, for qsort(). */
+static inline int
+cache_compare_keys(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(CacheTableKey));
+}
+
 /* A handle; see store.h. */
 struct CacheTable
 {
@@ -342,7 +349,22 @@ extern bool cache_is_evicted_before(const StoredUse *a, const StoredUse *b);
  */
 extern bool cache_is_worth_less(const StoredUse *use, const StoredUse *than);
 
-/* kept.c: frees the results that were computed from a table. Under change_lock. */
-extern void cache_kept_forget(const CacheTableKey *key);
+/* A result, for those who look for its tables and for the view. */
+typedef struct CacheKeptItem
+{
+	KeptTables tables;
+	uint64 rows;
+	Size bytes;
+	uint64 hits; /* how often a query has found it */
+	TimestampTz when;
+} CacheKeptItem;
+
+/* kept.c, under change_lock */
+/* Frees the results that were computed from a table. Returns their bytes. */
+extern Size cache_kept_forget(const CacheTableKey *key);
+/* Copies the results that have names, `room` at most. Returns their number. */
+extern int cache_kept_list(CacheKeptItem *items, int room);
+/* Sets marks[i] if a result was computed from table keys[i].  keys: sorted by cache_compare_keys() */
+extern void cache_kept_mark(const CacheTableKey *keys, int n, bool *marks);
 
 #endif /* GPUAGG_CACHE_STORE_INTERNAL_H */

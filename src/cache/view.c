@@ -26,14 +26,23 @@
 PG_FUNCTION_INFO_V1(gpuagg_cache_columns);
 PG_FUNCTION_INFO_V1(gpuagg_cache_evict);
 
+/* In place of a column's number: all columns. */
+#define ALL_COLUMNS (-1)
+
 /* ---- gpuagg_cache ----------------------------------------------------------------- */
 
+/* A row of the view. */
 typedef struct Row
 {
 	CacheTableKey key;
 	Oid relid;
-	int attno; /* 0: the table's descriptors */
-	StoredSum sum;
+	int attno;   /* 0: the table's descriptors, or a lookup */
+	bool lookup; /* has no blocks */
+	uint64 blocks;
+	uint64 rows;
+	uint64 bytes;
+	uint64 hits;
+	double valid;
 	TimestampTz when;
 } Row;
 
@@ -46,10 +55,21 @@ typedef struct Rows
 
 /* Appends a row for a table or column that has something cached. */
 static void
-add_row(Rows *rows, const StoredTable *table, int attno, const StoredSum *sum, const StoredUse *use)
+add_row(Rows *rows, const StoredTable *table, int attno, StoredSum *sum, const StoredUse *use)
 {
-	if (sum->items > 0 && rows->n < rows->room)
-		rows->of[rows->n++] = (Row){table->key, table->relid, attno, *sum, use->when};
+	uint64 dead = Min(pg_atomic_read_u64(&sum->dead), sum->blocks);
+
+	if (sum->items == 0 || rows->n >= rows->room)
+		return;
+	rows->of[rows->n++] = (Row){.key = table->key,
+								.relid = table->relid,
+								.attno = attno,
+								.blocks = sum->blocks,
+								.rows = sum->rows,
+								.bytes = sum->bytes,
+								.hits = pg_atomic_read_u64(&sum->hits),
+								.valid = sum->blocks == 0 ? 1.0 : 1.0 - (double) dead / sum->blocks,
+								.when = use->when};
 }
 
 /*
@@ -81,8 +101,9 @@ collect_rows(Rows *rows)
 
 /*
  * Users may see columns that they may read, descriptors of a table of which they may read any
- * column, and with pg_read_all_stats everything. Privileges in other databases are not known here.
- * Row security forbids it, as the compression of values reveals something about hidden rows.
+ * column, lookups made from tables that they may read, and with pg_read_all_stats everything.
+ * Privileges in other databases are not known here. Row security forbids it, as the compression of
+ * values and the rows of lookups reveal something about hidden rows.
  */
 bool
 cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
@@ -95,7 +116,7 @@ cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
 		return false;
 	if (pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK)
 		return true;
-	if (missing)
+	if (missing || attno == ALL_COLUMNS)
 		return false;
 	if (attno == 0)
 		return pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) ==
@@ -126,46 +147,89 @@ cache_table_by_id(uint64 id, CacheTableKey *key, Oid *relid)
 	return found;
 }
 
+/* Copies what is known about the lookups that are kept, and sets *n to their number. */
+static CacheKeptItem *
+collect_lookups(int *n)
+{
+	CacheKeptItem *items;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	*n = cache_shared->kept_results;
+	LWLockRelease(cache_shared->change_lock);
+	items = palloc((*n + 1) * sizeof(CacheKeptItem));
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	*n = cache_kept_list(items, *n);
+	LWLockRelease(cache_shared->change_lock);
+	return items;
+}
+
+/* Returns whether the user may see a lookup. */
+static bool
+may_see_lookup(const CacheKeptItem *item)
+{
+	for (int i = 0; i < item->tables.n; i++)
+		if (!cache_may_see(&item->tables.of[i].key, item->tables.of[i].relid, ALL_COLUMNS))
+			return false;
+	return true;
+}
+
+/* Adds a row to the result of gpuagg_cache_columns(). */
+static void
+put_row(ReturnSetInfo *rsinfo, const Row *row)
+{
+	Datum values[12];
+	bool nulls[12] = {0};
+
+	values[0] = ObjectIdGetDatum(row->key.database);
+	values[1] = ObjectIdGetDatum(row->key.tablespace);
+	values[2] = ObjectIdGetDatum(row->key.relnumber);
+	values[3] = ObjectIdGetDatum(row->relid);
+	values[4] = Int16GetDatum(row->attno);
+	values[5] = CStringGetTextDatum(row->lookup ? "lookup" : "ram");
+	values[6] = Int64GetDatum(row->blocks);
+	values[7] = Int64GetDatum(row->rows);
+	values[8] = Int64GetDatum(row->bytes);
+	values[9] = Int64GetDatum(row->hits);
+	values[10] = Float8GetDatum(row->valid);
+	values[11] = TimestampTzGetDatum(row->when);
+	nulls[6] = nulls[10] = row->lookup;
+	nulls[11] = row->when == 0;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
 /*
- * gpuagg_cache_columns(): returns a row for each table and column that has something cached and
- * that the user may see.
+ * gpuagg_cache_columns(): returns a row for each table and column that has something cached, and
+ * for each lookup that is kept, if the user may see it. A lookup made from several tables is one of
+ * the first.
  */
 Datum
 gpuagg_cache_columns(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Rows rows;
+	CacheKeptItem *lookups;
+	int nlookups;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (cache_shared == NULL)
 		return (Datum) 0;
 	collect_rows(&rows);
 	for (int i = 0; i < rows.n; i++)
-	{
-		Row *row = &rows.of[i];
-		uint64 dead = Min(pg_atomic_read_u64(&row->sum.dead), row->sum.blocks);
-		Datum values[12];
-		bool nulls[12] = {0};
-
-		if (!cache_may_see(&row->key, row->relid, row->attno))
-			continue;
-		values[0] = ObjectIdGetDatum(row->key.database);
-		values[1] = ObjectIdGetDatum(row->key.tablespace);
-		values[2] = ObjectIdGetDatum(row->key.relnumber);
-		values[3] = ObjectIdGetDatum(row->relid);
-		values[4] = Int16GetDatum(row->attno);
-		values[5] = CStringGetTextDatum("ram");
-		values[6] = Int64GetDatum(row->sum.blocks);
-		values[7] = Int64GetDatum(row->sum.rows);
-		values[8] = Int64GetDatum(row->sum.bytes);
-		values[9] = Int64GetDatum(pg_atomic_read_u64(&row->sum.hits));
-		values[10] =
-			Float8GetDatum(row->sum.blocks == 0 ? 1.0 : 1.0 - (double) dead / row->sum.blocks);
-		values[11] = TimestampTzGetDatum(row->when);
-		nulls[11] = row->when == 0;
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
+		if (cache_may_see(&rows.of[i].key, rows.of[i].relid, rows.of[i].attno))
+			put_row(rsinfo, &rows.of[i]);
 	pfree(rows.of);
+	lookups = collect_lookups(&nlookups);
+	for (int i = 0; i < nlookups; i++)
+		if (may_see_lookup(&lookups[i]))
+			put_row(rsinfo,
+					&(Row){.key = lookups[i].tables.of[0].key,
+						   .relid = lookups[i].tables.of[0].relid,
+						   .lookup = true,
+						   .rows = lookups[i].rows,
+						   .bytes = lookups[i].bytes,
+						   .hits = lookups[i].hits,
+						   .when = lookups[i].when});
+	pfree(lookups);
 	return (Datum) 0;
 }
 

@@ -547,7 +547,8 @@ lookup_keep(const Lookup *lookup)
 	if (identity == NULL || !identity->wanted || !is_complete(lookup))
 		return;
 	identity->wanted = false;
-	image = kept_allocate(&identity->name, &identity->tables, copy_lookup(lookup, NULL));
+	image =
+		kept_allocate(&identity->name, &identity->tables, copy_lookup(lookup, NULL), lookup->nrows);
 	if (image)
 	{
 		copy_lookup(lookup, image);

@@ -167,6 +167,65 @@ SELECT pg_temp.forms('SELECT m.name || 1, count(*) FROM kl_fact f JOIN kl_dim m 
 SELECT gpuagg_cache_evict('kl_dim') > 0;
 SELECT pg_temp.forms('SELECT m.name || 1, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE m.weight < 99 GROUP BY 1') FROM generate_series(1, 2);
 SET gpuagg.cache = eager;
+-- gpuagg_cache has a row for each lookup, under its first table, and gpuagg_cache_evict() frees it and its bytes, whichever table it was made from
+CREATE TABLE kl_left (a int, c int) WITH (autovacuum_enabled = off);
+CREATE TABLE kl_right (c int, s text) WITH (autovacuum_enabled = off);
+INSERT INTO kl_left SELECT i, i % 9 FROM generate_series(1, 90) i;
+INSERT INTO kl_right SELECT i, 'right ' || i FROM generate_series(0, 7) i;
+VACUUM ANALYZE kl_left, kl_right;
+CREATE VIEW pg_temp.lookups AS SELECT DISTINCT relation, "column", tier, blocks, rows, bytes > 1000 AS large, hits, valid, last_use > now() - interval '1 hour' AS used
+FROM gpuagg_cache WHERE tier = 'lookup' AND relation::text IN ('kl_left', 'kl_right');
+SELECT 'SELECT r.s, count(*) FROM kl_fact f JOIN (kl_left l JOIN kl_right r ON r.c = l.c) ON l.a = f.a GROUP BY 1' AS two \gset
+SELECT pg_temp.kept(:'two') FROM generate_series(1, 2);
+SELECT * FROM pg_temp.lookups;
+SELECT cache_used AS used FROM gpuagg_status \gset
+SELECT sum(bytes) AS bytes FROM gpuagg_cache WHERE relation = 'kl_left'::regclass AND tier = 'lookup' \gset
+SELECT sum(bytes) AS right FROM gpuagg_cache WHERE relation = 'kl_right'::regclass \gset
+SELECT gpuagg_cache_evict('kl_right') = :bytes + :right AS all_bytes;
+SELECT cache_used = :used - :bytes - :right AS freed FROM gpuagg_status;
+SELECT * FROM pg_temp.lookups;
+-- so does dropping a table that has nothing else in the cache, and emptying it
+SELECT 'SELECT r.s, count(*) FROM kl_fact f JOIN kl_right r ON r.c + 1 = f.a GROUP BY 1' AS only \gset
+SELECT pg_temp.kept(:'only') FROM generate_series(1, 2);
+SELECT gpuagg_cache_evict('kl_left') > 0;
+SELECT DISTINCT tier FROM gpuagg_cache WHERE relation = 'kl_right'::regclass;
+SELECT DISTINCT relfilenode AS file FROM gpuagg_cache WHERE relation = 'kl_right'::regclass \gset
+BEGIN;
+TRUNCATE kl_right;
+ROLLBACK;
+SELECT pg_temp.forms(:'only');
+BEGIN;
+TRUNCATE kl_right;
+COMMIT;
+SELECT count(*) FROM gpuagg_cache WHERE relfilenode = :file;
+INSERT INTO kl_right SELECT i, 'right ' || i FROM generate_series(0, 7) i;
+VACUUM kl_right;
+SELECT pg_temp.kept(:'only') FROM generate_series(1, 2);
+SELECT DISTINCT relfilenode AS file FROM gpuagg_cache WHERE relation = 'kl_right'::regclass \gset
+DROP TABLE kl_right;
+SELECT count(*) FROM gpuagg_cache WHERE relfilenode = :file;
+DROP TABLE kl_left;
+-- who may not read all of its tables, or has rights on some columns only, does not see a lookup
+SELECT pg_temp.kept('SELECT c.title, count(*) FROM kl_fact f JOIN (kl_class c JOIN kl_dim m ON m.a = c.class) ON m.a = f.a GROUP BY 1') FROM generate_series(1, 2);
+CREATE FUNCTION pg_temp.seen(OUT of_dim bigint, OUT of_class bigint) LANGUAGE sql AS $$
+SELECT count(*) FILTER (WHERE relation = 'kl_dim'::regclass), count(*) FILTER (WHERE relation = 'kl_class'::regclass) FROM gpuagg_cache WHERE tier = 'lookup' $$;
+SET ROLE kl_one;
+SELECT * FROM pg_temp.seen() \gset
+RESET ROLE;
+GRANT SELECT ON kl_class TO kl_one;
+SET ROLE kl_one;
+SELECT :of_class AS before, of_class > 0 AS class_seen, :of_dim > 0 AS dim_seen, of_dim > :of_dim AS joins_seen FROM pg_temp.seen();
+RESET ROLE;
+ALTER TABLE kl_dim ENABLE ROW LEVEL SECURITY;
+SET ROLE kl_one;
+SELECT of_dim FROM pg_temp.seen();
+RESET ROLE;
+ALTER TABLE kl_dim DISABLE ROW LEVEL SECURITY;
+REVOKE SELECT ON kl_dim FROM kl_one;
+GRANT SELECT (a, name) ON kl_dim TO kl_one;
+SET ROLE kl_one;
+SELECT of_dim FROM pg_temp.seen();
+RESET ROLE;
 -- participants of a parallel plan, rescans, and a cursor that holds a lookup whose table changes
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
