@@ -393,6 +393,7 @@ sub scan_settings
 	# joins that the feed may execute
 	push @settings, "gpuagg.feed = '" . pick('auto', 'heap') . "'", 'enable_seqscan = on', 'enable_hashjoin = on', map { "enable_$_ = off" } qw(sort mergejoin nestloop)
 	  if $query->{lookups} && chance(0.85);
+	push @settings, 'geqo_threshold = 2', 'geqo_seed = ' . pick(0, 0.3, 0.7) if $query->{lookups} && chance(0.15);
 	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;
