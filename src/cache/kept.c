@@ -128,13 +128,19 @@ find_or_add(const KeptName *name)
 	return entry;
 }
 
+Size
+kept_largest(void)
+{
+	return cache_shared->memory / KEPT_PART / 2;
+}
+
 /* Makes room for a result of this size among the results; returns false if there is none. */
 static bool
 make_room(const StoredUse *use, Size size)
 {
 	Size most = cache_shared->memory / KEPT_PART;
 
-	if (size > most / 2)
+	if (size > kept_largest())
 		return false;
 	while (cache_shared->kept_bytes + size > most || cache_shared->kept_results >= MOST_RESULTS)
 	{

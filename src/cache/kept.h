@@ -42,6 +42,8 @@ typedef struct KeptTables
 extern const void *kept_find(const KeptName *name, const KeptTables *tables, bool count,
 							 bool *wanted);
 
+/* Returns the bytes that a result takes at most. */
+extern Size kept_largest(void);
 /*
  * Allocates memory for a result, which the caller fills without checking for interrupts, and
  * publishes. Returns NULL if there is none. May check for interrupts before it allocates. rows: the

@@ -10,7 +10,7 @@
  *
  * The files, from bottom to top:
  *	  heap_bitmap.c, heap_index.c	blocks and tuples that bitmap and index scans select
- *	  heap_shared.c		bitmaps that participants of a parallel plan share
+ *	  heap_shared.c		bitmaps and lookups that participants of a parallel plan share
  *	  heap_page.c		reads pages and finds the visible tuples
  *	  heap_columns.c	decodes columns of a page's tuples
  *	  heap_build.c		adds ranges of blocks to the column cache

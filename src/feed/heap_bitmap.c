@@ -93,49 +93,15 @@ read_indexes(HeapBitmap *bitmap)
 		elog(ERROR, "unrecognized result from subplan");
 }
 
-/*
- * Returns whether this participant makes the bitmap, and must then publish it.  If not, waits until
- * it is published.
- */
-static bool
-claim_shared(SharedBitmap *shared)
-{
-	SharedBitmapPhase phase;
-
-	for (;;)
-	{
-		SpinLockAcquire(&shared->mutex);
-		phase = shared->phase;
-		if (phase == SHARED_BITMAP_INITIAL)
-			shared->phase = SHARED_BITMAP_READING;
-		SpinLockRelease(&shared->mutex);
-		if (phase != SHARED_BITMAP_READING)
-			break;
-		ConditionVariableSleep(&shared->published, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
-	}
-	ConditionVariableCancelSleep();
-	return phase == SHARED_BITMAP_INITIAL;
-}
-
-/* Gives the bitmap to all participants. */
-static void
-publish_shared(SharedBitmap *shared, TIDBitmap *bitmap)
-{
-	shared->iterator = tbm_prepare_shared_iterate(bitmap);
-	SpinLockAcquire(&shared->mutex);
-	shared->phase = SHARED_BITMAP_PUBLISHED;
-	SpinLockRelease(&shared->mutex);
-	ConditionVariableBroadcast(&shared->published);
-}
-
 /* Begins to read the bitmap that all participants share. */
 static void
 begin_shared(HeapBitmap *bitmap)
 {
-	if (claim_shared(bitmap->shared))
+	if (shared_work_begin(&bitmap->shared->reading, WAIT_EVENT_PARALLEL_BITMAP_SCAN))
 	{
 		read_indexes(bitmap);
-		publish_shared(bitmap->shared, bitmap->tbm);
+		bitmap->shared->iterator = tbm_prepare_shared_iterate(bitmap->tbm);
+		shared_work_end(&bitmap->shared->reading);
 	}
 	compat_bitmap_attach(&bitmap->iterator, bitmap->node->ss.ps.state->es_query_dsa,
 						 bitmap->shared->iterator);

@@ -20,6 +20,7 @@
 #include "common/compat.h"
 #include "feed/heap.h"
 #include "feed/heap_joins_internal.h"
+#include "feed/heap_shared.h"
 
 PlanState *
 heap_below_joins(PlanState *child)
@@ -502,17 +503,17 @@ rescan_inner(HeapJoin *join)
 	join->executed = false;
 }
 
-/* Builds the lookup of a join; returns false if that is not possible. */
+/*
+ * Builds the lookup of a join; returns false if that is not possible.  shared: for others, too, if
+ * the lookup is kept for them
+ */
 static bool
-build_lookup(HeapJoin *join)
+build_lookup(HeapJoin *join, bool shared)
 {
 	CompatInstrumentation *instrument = join->hash->ps.instrument;
 	LookupResult result;
 	instr_time start, end;
 
-	join->built = lookup_attach(&join->lookup, join->hash->ps.plan);
-	if (join->built)
-		return true;
 	INSTR_TIME_SET_CURRENT(start);
 	rescan_inner(join);
 	if (instrument)
@@ -523,10 +524,35 @@ build_lookup(HeapJoin *join)
 	if (instrument)
 		InstrStopNode(instrument, join->lookup.ninner);
 	if (join->built)
-		lookup_keep(&join->lookup);
+		lookup_keep(&join->lookup, shared);
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_ACCUM_DIFF(join->build_time, end, start);
 	join->builds++;
+	return join->built;
+}
+
+/*
+ * Makes the lookup of a join valid; returns false if that is not possible.  work: its building, if
+ * participants of a parallel plan share it
+ */
+static bool
+obtain_lookup(HeapJoin *join, SharedWork *work)
+{
+	const Plan *hash = join->hash->ps.plan;
+	bool shared;
+
+	join->built = lookup_attach(&join->lookup, hash, false);
+	if (join->built)
+		return true;
+	if (work == NULL || !lookup_can_be_kept(&join->lookup))
+		return build_lookup(join, false);
+	shared = shared_work_begin(work, PG_WAIT_EXTENSION);
+	if (!shared)
+		join->built = lookup_attach(&join->lookup, hash, true);
+	if (!join->built)
+		build_lookup(join, shared);
+	if (shared)
+		shared_work_end(work);
 	return join->built;
 }
 
@@ -577,7 +603,8 @@ heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why)
 			join->lookup.feed->guarded = feed->guarded;
 			join->lookup.feed->subplans = feed->subplans;
 		}
-		if ((!join->built || join->hash->ps.chgParam != NULL) && !build_lookup(join))
+		if ((!join->built || join->hash->ps.chgParam != NULL) &&
+			!obtain_lookup(join, heap_shared_lookup(feed->shared, j)))
 		{
 			*why = "an inner side is too large for a lookup, or its keys cannot be compared";
 			give_up(joins);

@@ -1,7 +1,8 @@
 /*
  * heap_shared.c
  *
- * What the participants of a parallel plan share about its bitmap heap scans; see heap_shared.h.
+ * What the participants of a parallel plan share about its bitmap heap scans and lookups; see
+ * heap_shared.h.
  */
 #include "postgres.h"
 
@@ -27,20 +28,33 @@ shares_bitmap(const PlanState *node)
 	return IsA(node, BitmapHeapScanState) && node->plan->parallel_aware;
 }
 
+/* Returns the number of joins above the scan. */
+static int
+count_joins(const PlanState *child)
+{
+	int n = 0;
+
+	for (; child && IsA(child, HashJoinState); child = outerPlanState(child))
+		n++;
+	return n;
+}
+
 Size
 feed_shared_size(PlanState *child)
 {
+	int njoins = count_joins(child);
 	int n, nbitmaps = 0;
 	PlanState **subplans = find_subplans(&child, &n);
 
 	for (int i = 0; i < n; i++)
 		nbitmaps += shares_bitmap(subplans[i]);
-	return offsetof(FeedShared, bitmaps) + nbitmaps * sizeof(SharedBitmap);
+	return heap_shared_lookups_offset(nbitmaps) + njoins * sizeof(SharedWork);
 }
 
 void
 feed_shared_init(FeedShared *shared, PlanState *child, bool pages, bool volatile_query)
 {
+	int njoins = count_joins(child);
 	int n;
 	PlanState **subplans = find_subplans(&child, &n);
 
@@ -55,12 +69,13 @@ feed_shared_init(FeedShared *shared, PlanState *child, bool pages, bool volatile
 		bitmap->plan_node_id = subplans[i]->plan->plan_node_id;
 		bitmap->by_pages =
 			pages && heap_subplan_unsupported_reason(subplans[i], volatile_query) == NULL;
-		SpinLockInit(&bitmap->mutex);
-		bitmap->phase = SHARED_BITMAP_INITIAL;
-		ConditionVariableInit(&bitmap->published);
+		shared_work_init(&bitmap->reading);
 		bitmap->iterator = InvalidDsaPointer;
 		shared->nbitmaps++;
 	}
+	shared->nlookups = njoins;
+	for (int j = 0; j < njoins; j++)
+		shared_work_init(heap_shared_lookup(&shared, j));
 }
 
 void
@@ -73,8 +88,10 @@ feed_shared_reset(FeedShared *shared, dsa_area *area)
 		if (area && DsaPointerIsValid(bitmap->iterator))
 			tbm_free_shared_area(area, bitmap->iterator);
 		bitmap->iterator = InvalidDsaPointer;
-		bitmap->phase = SHARED_BITMAP_INITIAL;
+		shared_work_reset(&bitmap->reading);
 	}
+	for (int j = 0; j < shared->nlookups; j++)
+		shared_work_reset(heap_shared_lookup(&shared, j));
 }
 
 bool

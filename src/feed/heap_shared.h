@@ -1,13 +1,16 @@
 /*
  * heap_shared.h
  *
- * What the participants of a parallel plan share about its bitmap heap scans.
+ * What the participants of a parallel plan share about its bitmap heap scans and lookups.
  *
  * Core's executor shares a bitmap, too, in a state of its own, which is private to core from 19 on.
  * A bitmap must not be read once by way of each state, as all rows would then be read twice.  So
  * the leader decides for all participants who reads it: the feed or the executor.  A participant
  * that came to another decision, because a setting or a function has changed meanwhile, follows the
  * leader's.
+ *
+ * A lookup that can be kept in the cache (../cache/kept.h) is built by one participant, which puts
+ * it there for the others. All others build their own if it is not kept after all.
  */
 #ifndef GPUAGG_FEED_HEAP_SHARED_H
 #define GPUAGG_FEED_HEAP_SHARED_H
@@ -16,36 +19,43 @@
 
 #include "nodes/execnodes.h"
 #include "nodes/tidbitmap.h"
-#include "storage/condition_variable.h"
-#include "storage/spin.h"
 #include "utils/dsa.h"
 
 #include "feed.h"
-
-typedef enum SharedBitmapPhase
-{
-	SHARED_BITMAP_INITIAL,  /* no participant has begun to read the indexes */
-	SHARED_BITMAP_READING,  /* one reads them, and the others wait */
-	SHARED_BITMAP_PUBLISHED /* `iterator` can be used */
-} SharedBitmapPhase;
+#include "feed/shared_work.h"
 
 /* The bitmap of one bitmap heap scan. */
 typedef struct SharedBitmap
 {
-	int plan_node_id; /* identifies the scan */
-	bool by_pages;    /* the feed reads it; false: the executor runs the scan */
-	slock_t mutex;    /* protects phase */
-	SharedBitmapPhase phase;
-	ConditionVariable published;
+	int plan_node_id;     /* identifies the scan */
+	bool by_pages;        /* the feed reads it; false: the executor runs the scan */
+	SharedWork reading;   /* of the indexes, after which there is an iterator */
 	dsa_pointer iterator; /* in es_query_dsa */
 } SharedBitmap;
 
 struct FeedShared
 {
 	bool pages; /* tables are read by their pages; false: the executor runs the whole child plan */
+	int nlookups;
 	int nbitmaps;
-	SharedBitmap bitmaps[FLEXIBLE_ARRAY_MEMBER];
+	SharedBitmap bitmaps[FLEXIBLE_ARRAY_MEMBER]; /* followed by the SharedWork of each lookup */
 };
+
+/* Returns the bytes of a FeedShared before its lookups. */
+static inline Size
+heap_shared_lookups_offset(int nbitmaps)
+{
+	return MAXALIGN(offsetof(FeedShared, bitmaps) + nbitmaps * sizeof(SharedBitmap));
+}
+
+/* Returns the building of the lookup of join j, from the scan upwards; NULL: it is not shared. */
+static inline SharedWork *
+heap_shared_lookup(FeedShared **shared, int j)
+{
+	if (shared == NULL || *shared == NULL || j >= (*shared)->nlookups)
+		return NULL;
+	return (SharedWork *) ((char *) *shared + heap_shared_lookups_offset((*shared)->nbitmaps)) + j;
+}
 
 /*
  * Returns the bitmap that participants share for this node; NULL if there is none.  shared:

@@ -137,11 +137,17 @@ extern void lookup_free(Lookup *lookup);
 /*
  * Makes the rows those of a lookup that an earlier query has kept in the cache, if its plan is the
  * same and the tables have not changed.  Returns false if there is none: then lookup_build() and
- * lookup_keep() follow.  hash: the plan of the join's inner side
+ * lookup_keep() follow.  hash: the plan of the join's inner side; again: an attempt of the same
+ * query has failed
  */
-extern bool lookup_attach(Lookup *lookup, const Plan *hash);
-/* Keeps a copy of a lookup for later queries, after lookup_build(), if it is used repeatedly. */
-extern void lookup_keep(const Lookup *lookup);
+extern bool lookup_attach(Lookup *lookup, const Plan *hash, bool again);
+/* Returns, after lookup_attach(), whether lookup_keep() is likely to keep the lookup. */
+extern bool lookup_can_be_kept(const Lookup *lookup);
+/*
+ * Keeps a copy of a lookup for later queries, after lookup_build(), if it is used repeatedly, or if
+ * `shared`: other participants of a parallel plan wait for it.
+ */
+extern void lookup_keep(const Lookup *lookup, bool shared);
 
 /* The types of arrays of integer keys. */
 typedef enum LookupKeyType

@@ -39,6 +39,8 @@
 /* Most bytes of the nodes and constants of a plan's expressions; those of a node. */
 #define EXPRESSION_BYTES 16384
 #define NODE_BYTES 8
+/* Estimated bytes of a row beside its columns. */
+#define ROW_BYTES 32
 
 /*
  * Settings that immutable functions use: those that return text, quote_ident(), and AT TIME ZONE
@@ -58,7 +60,8 @@ struct LookupIdentity
 	Index relids[KEPT_TABLES]; /* the tables of its plan, as range table indexes */
 	Size room;                 /* bytes that further expressions of the plan may take */
 
-	KeptTables tables; /* their states before the plan ran */
+	KeptTables tables; /* their states before the plan ran, */
+	bool proved;       /* which prove that the rows are the same as long as the states are */
 	bool wanted;       /* the lookup should be kept */
 };
 
@@ -350,7 +353,7 @@ prove_tables(const Lookup *lookup)
 	EState *estate = lookup->inner->state;
 
 	memset(&identity->tables, 0, sizeof(identity->tables));
-	identity->wanted = false;
+	identity->proved = identity->wanted = false;
 	if (identity->nrelids == 0)
 		return false;
 	for (int i = 0; i < identity->nrelids; i++)
@@ -360,6 +363,7 @@ prove_tables(const Lookup *lookup)
 		if (!proof_table(rel, estate->es_snapshot, &identity->tables.of[identity->tables.n++]))
 			return false;
 	}
+	identity->proved = true;
 	return true;
 }
 
@@ -505,7 +509,7 @@ counts_use(void)
 }
 
 bool
-lookup_attach(Lookup *lookup, const Plan *hash)
+lookup_attach(Lookup *lookup, const Plan *hash, bool again)
 {
 	MemoryContextCallback *callback;
 	const Image *image;
@@ -523,7 +527,7 @@ lookup_attach(Lookup *lookup, const Plan *hash)
 	lookup_free(lookup);
 	lookup->cxt = AllocSetContextCreate(lookup->parent, "gpuagg lookup", ALLOCSET_SMALL_SIZES);
 	callback = MemoryContextAllocZero(lookup->cxt, sizeof(*callback));
-	image = kept_find(&lookup->identity->name, &lookup->identity->tables, counts_use(),
+	image = kept_find(&lookup->identity->name, &lookup->identity->tables, !again && counts_use(),
 					  &lookup->identity->wanted);
 	if (image == NULL)
 	{
@@ -538,13 +542,23 @@ lookup_attach(Lookup *lookup, const Plan *hash)
 	return true;
 }
 
+bool
+lookup_can_be_kept(const Lookup *lookup)
+{
+	const Plan *plan = lookup->inner->plan;
+
+	return cache_available() && lookup->identity && lookup->identity->proved &&
+		plan->plan_rows * (plan->plan_width + ROW_BYTES) <= kept_largest();
+}
+
 void
-lookup_keep(const Lookup *lookup)
+lookup_keep(const Lookup *lookup, bool shared)
 {
 	LookupIdentity *identity = lookup->identity;
 	void *image;
 
-	if (identity == NULL || !identity->wanted || !is_complete(lookup))
+	if (identity == NULL || !identity->proved || !(identity->wanted || shared) ||
+		!is_complete(lookup))
 		return;
 	identity->wanted = false;
 	image =

@@ -232,6 +232,28 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SELECT pg_temp.kept(:'dim') FROM generate_series(1, 2);
+-- one of them builds a lookup for all, at its first use, too; each its own if it cannot be kept
+CREATE FUNCTION pg_temp.builds(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	builds text[];
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		builds := builds || substring(line FROM '->  Hash \((?:actual .* loops=)?(\d+|never executed)\)');
+	END LOOP;
+	RETURN array_to_string(builds, ', ');
+END $$;
+SET gpuagg.cache = on;
+SELECT 'SELECT m.name || 2, c.title, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a JOIN kl_class c ON c.class = m.class AND c.class < 77 GROUP BY 1, 2' AS shared \gset
+SELECT pg_temp.builds(:'shared') FROM generate_series(1, 2);
+SELECT pg_temp.kept(:'shared');
+SET gpuagg.cache = off;
+SELECT pg_temp.compared(:'shared');
+SET gpuagg.cache = eager;
+SELECT pg_temp.kept('SELECT m.name, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE kl_twice(m.class) = 2 GROUP BY 1');
+-- an error while others wait
+SELECT m.name, count(*) FROM kl_fact f JOIN kl_dim m ON m.a = f.a AND 1 / (m.class - 2) < 5 GROUP BY 1;
+SELECT m.name, count(*) FROM kl_fact f JOIN (SELECT * FROM kl_dim WHERE 1 / (class - 2) < 5) m ON m.a = f.a GROUP BY 1;
 RESET max_parallel_workers_per_gather;
 SELECT g, (SELECT sum(v) FROM kl_fact f JOIN kl_dim m ON m.a = f.a WHERE m.class = 1 AND f.v > g) FROM generate_series(1, 20000, 9999) g;
 BEGIN;
