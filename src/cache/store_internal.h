@@ -364,7 +364,7 @@ typedef struct CacheKeptItem
 extern Size cache_kept_forget(const CacheTableKey *key);
 /* Copies the results that have names, `room` at most. Returns their number. */
 extern int cache_kept_list(CacheKeptItem *items, int room);
-/* Sets marks[i] if a result was computed from table keys[i].  keys: sorted by cache_compare_keys() */
+/* Sets marks[i] if a result was computed from table keys[i]; keys: sorted (cache_compare_keys) */
 extern void cache_kept_mark(const CacheTableKey *keys, int n, bool *marks);
 
 #endif /* GPUAGG_CACHE_STORE_INTERNAL_H */
