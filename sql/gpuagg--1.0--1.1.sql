@@ -223,14 +223,14 @@ COMMENT ON FUNCTION gpu_histogram_quantile(float8[], anyarray, float8[]) IS
 'as gpu_histogram_quantile with one fraction, for each of an array: an array of the same shape, with null for null';
 
 /*
- * Histograms of two dimensions.
+ * Histograms of two dimensions. The cost of a transition is that of the operators which find the bin in a custom scan.
  */
 CREATE FUNCTION gpuagg_histogram2d_accum(internal, float8, float8, float8, int4, float8, float8, float8, int4) RETURNS internal
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 7 SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_histogram2d_accum(internal, float8, float8, float8, int4, float8, float8, float8, int4) IS
 'transition function of gpu_histogram2d; rows with a null x or y change nothing';
 CREATE FUNCTION gpuagg_histogram2d_accum_weighted(internal, float8, float8, float8, int4, float8, float8, float8, int4,
-	float8) RETURNS internal AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+	float8) RETURNS internal AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 7 SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_histogram2d_accum_weighted(internal, float8, float8, float8, int4, float8, float8, float8, int4, float8) IS
 'transition function of weighted gpu_histogram2d; rows with a null x, y or weight change nothing';
 CREATE FUNCTION gpuagg_histogram2d_counts(internal) RETURNS int8[] AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;

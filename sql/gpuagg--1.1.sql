@@ -1021,14 +1021,14 @@ COMMENT ON AGGREGATE gpu_histogram_log(float8, float8, float8, int4) IS
 'histogram of nbins bins in [lo, hi), each as many times as wide as the one before, 0 < lo < hi and nbins at most 999999: nbins + 2 counts, the first of values before lo, the last of values at or past hi and of NaN; the same as gpu_histogram(value, gpu_histogram_log_thresholds(lo, hi, nbins)); nulls are skipped; null without a value';
 
 /*
- * Histograms of two dimensions.
+ * Histograms of two dimensions. The cost of a transition is that of the operators which find the bin in a custom scan.
  */
 CREATE FUNCTION gpuagg_histogram2d_accum(internal, float8, float8, float8, int4, float8, float8, float8, int4) RETURNS internal
-    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 7 SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_histogram2d_accum(internal, float8, float8, float8, int4, float8, float8, float8, int4) IS
 'transition function of gpu_histogram2d; rows with a null x or y change nothing';
 CREATE FUNCTION gpuagg_histogram2d_accum_weighted(internal, float8, float8, float8, int4, float8, float8, float8, int4,
-    float8) RETURNS internal AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+    float8) RETURNS internal AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 7 SUPPORT gpuagg_planner_support;
 COMMENT ON FUNCTION gpuagg_histogram2d_accum_weighted(internal, float8, float8, float8, int4, float8, float8, float8, int4, float8) IS
 'transition function of weighted gpu_histogram2d; rows with a null x, y or weight change nothing';
 CREATE FUNCTION gpuagg_histogram2d_counts(internal) RETURNS int8[] AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;

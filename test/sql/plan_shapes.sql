@@ -87,6 +87,10 @@ SELECT shape('SELECT region, mode() WITHIN GROUP (ORDER BY s) FROM shapes GROUP 
     shape('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY u) FROM shapes') AS unique_values,
     shape('SELECT region, percentile_disc(0.5) WITHIN GROUP (ORDER BY u) FROM shapes GROUP BY region') AS few_groups;
 
+-- an aggregate for which the custom scan computes expressions that core's plan does not have
+SELECT shape('SELECT gpu_histogram2d(ts, 0, 20000, 10, h, 0, 20000, 10) FROM shapes') AS counts,
+    shape('SELECT gpu_histogram2d(ts, 0, 20000, 10, h, 0, 20000, 10, id) FROM shapes') AS weights;
+
 -- aggregates with an order: the custom scan sorts by that order only, and hashes groups
 SET gpuagg.require = 'require';
 SELECT shape('SELECT region, (array_agg(price ORDER BY ts, price))[1], count(*) FROM shapes GROUP BY region') AS few_groups;
