@@ -155,8 +155,8 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		SELECT p.oid, proname, aggkind, p.proargtypes::oid[] AS types, pronargs, prorettype::regtype::text AS result
 		FROM pg_aggregate a JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
-		-- other functions are only called by foreign servers
-		WHERE proname LIKE 'gpu\_%'),
+		-- those with other names, but the exact ones, are only called by foreign servers
+		WHERE proname ~ '^gpu_|^gpuagg_exact_(?!.*_state$)'),
 	calls AS (
 		SELECT proname, 'gpu_count(*)' AS call, result FROM ours WHERE pronargs = 0 AND aggkind = 'n'
 		UNION ALL
@@ -192,23 +192,30 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		WHERE proname ~ '^gpu_(arg)?(max|min)_n$'
 		UNION ALL
 		SELECT proname, format('%s(%s%s)', proname, v.name, CASE pronargs WHEN 2 THEN ', 3' END), result
-		FROM ours JOIN (VALUES ('i4 % 50'), ('n % 7'), ('left(t, 1)'), ('d - d')) v(name) ON true
+		FROM ours JOIN (VALUES ('i4 % 50'), ('n % 2'), ('left(t, 1)'), ('d - d')) v(name) ON true
 		WHERE proname IN ('gpu_value_counts', 'gpu_top_k', 'gpu_entropy')
 		UNION ALL
 		SELECT proname, format('%s(%s, 5)', proname, v.name), result
 		FROM ours JOIN (VALUES ('f8'), ('i4::float8'), ('f8 * 1e100')) v(name) ON true
 		WHERE proname IN ('gpu_histogram_auto', 'gpu_histogram_equidepth', 'gpu_exp_histogram')
 		UNION ALL
+		SELECT proname, format('gpu_histogram2d(f8, -250, 250, 5, i4::float8, -500, 500, 4%s)', CASE pronargs WHEN 9 THEN ', f4' END), result
+		FROM ours WHERE proname = 'gpu_histogram2d'
+		UNION ALL
+		SELECT proname, format('%s(%s::gpuagg_state)', proname, m.name), result
+		FROM ours JOIN (VALUES ('gpu_exp_histogram_merge', 'exps'), ('gpu_approx_count_distinct_merge', 'dists'), ('gpu_approx_percentile_merge', 'percs')) m(merge, name)
+			ON proname = merge
+		UNION ALL
 		SELECT proname, format('%s(%s%s)', proname, c.name, CASE pronargs WHEN 2 THEN ', ' || coalesce(nullif(second.name, 'f8'), 'i4::float8') END), result
 		FROM ours JOIN columns c ON c.type = format_type(types[0], NULL)
 			LEFT JOIN columns second ON pronargs = 2 AND second.type = format_type(types[1], NULL) AND second.name NOT IN ('f8x', 'nn')
 		WHERE aggkind = 'n' AND pronargs BETWEEN 1 AND 2 AND (pronargs = 1 OR second.name IS NOT NULL)
 			AND NOT (pronargs = 2 AND c.name IN ('f8x', 'nn'))
-			AND proname NOT IN ('gpu_max_subarray_sum', 'gpu_longest_run', 'gpu_longest_ascending_run', 'gpu_compose_linear', 'gpu_matrix_product',
+			AND proname !~ '^gpu_(max_n|min_n|value_counts|top_k)$' AND proname NOT IN ('gpu_max_subarray_sum', 'gpu_longest_run', 'gpu_longest_ascending_run', 'gpu_compose_linear', 'gpu_matrix_product',
 				'gpu_histogram', 'gpu_histogram_log', 'gpu_histogram_auto', 'gpu_histogram_equidepth', 'gpu_exp_histogram', 'gpu_approx_percentile', 'gpu_product')
 			AND NOT (proname IN ('gpu_argmax', 'gpu_argmin', 'gpu_first', 'gpu_last') AND types[0] = 'anyelement'::regtype))
 SELECT DISTINCT ON (call) call,
 	CASE WHEN EXISTS (SELECT FROM pg_proc c WHERE c.pronamespace = 'pg_catalog'::regnamespace AND c.proname = substr(calls.proname, 5) AND c.prokind = 'a')
 		THEN regexp_replace(call, '^gpu_', '') ELSE call END AS core,
-	result NOT LIKE 'double precision%' AND result <> 'real' AS exact
+	result !~ '^(double precision|real|gpuagg_summary)' OR proname LIKE 'gpuagg\_exact\_%' AS exact
 FROM calls ORDER BY call;

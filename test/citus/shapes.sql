@@ -28,6 +28,8 @@ INSERT INTO shapes (name, query, place) VALUES
 ('CTE of rows, materialized', 'WITH q AS MATERIALIZED (SELECT g, i4 FROM dist_rows WHERE i4 > 400) SELECT g, gpu_sum(i4) AS s, gpu_count(*) AS n FROM q GROUP BY g', NULL),
 ('aggregates with other state types', 'SELECT g, gpu_stddev(i4) AS d, gpu_avg(i8) AS a, gpu_histogram(f8, -250, 250, 20) AS hist, gpu_argmax(t, i8) AS t, gpu_count(*) AS c FROM dist_rows GROUP BY g', 'workers'),
 ('aggregates with other state types in expressions, FILTER and HAVING', 'SELECT h, round(gpu_variance(i8) FILTER (WHERE b), 3) AS v FROM dist_rows GROUP BY h HAVING gpu_approx_count_distinct(i4) > 10 AND gpu_stddev(n) > 1', 'workers'),
+('distributions of values', 'SELECT h, gpu_max_n(i8, 3) AS m, gpu_top_k(b, 2) AS k, gpu_entropy(b) AS e, gpu_histogram_auto(f8, 5) AS a, (gpu_summary(f8)).nulls AS n FROM dist_rows GROUP BY h', 'workers'),
+('estimates from merged states', 'SELECT h, gpu_approx_percentile_estimate(gpu_approx_percentile_merge(percs::gpuagg_state), 0.5) AS p, gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_merge(dists::gpuagg_state)) AS d FROM dist_rows GROUP BY h', 'workers'),
 ('a view', 'SELECT * FROM dist_view', 'workers'),
 ('a join with a view', 'SELECT v.c, label FROM dist_view v JOIN ref_g USING (g)', NULL),
 ('a scalar subquery', 'SELECT gpu_count(*) AS c FROM dist_rows WHERE i4 > (SELECT gpu_avg(i4) FROM dist_rows)', NULL),

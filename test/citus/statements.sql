@@ -174,3 +174,19 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'INSERT ... RETURNING is an error if the custom scan is required', SQLERRM);
 END
 $$;
+
+-- The setting is the coordinator's: it chooses the aggregates in the queries that the workers get.
+CREATE FUNCTION statement_float_sum() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := 'SELECT %s gpu_sum(f8 / 7) AS s, gpu_avg(f8 / 7) AS a, gpu_stddev(f4 / 7) AS d, gpu_corr(f8 / 7, i4 / 7.0::float8) AS c FROM dist_rows %s';
+	ours text;
+	wrong text;
+BEGIN
+	SET LOCAL gpuagg.float_sum = exact;
+	FOREACH ours IN ARRAY ARRAY[format(query, 'k,', 'GROUP BY k'), format(query, 'g,', 'GROUP BY g'), format(query, '', '')] LOOP
+		wrong := difference(ours, replace(ours, 'dist_rows', 'local_rows'), true);
+		RETURN NEXT tap(wrong = '', 'exact sums', wrong);
+		RETURN NEXT tap(place_of(plan_of(ours)) = 'workers', 'exact sums are computed by the workers', plan_of(ours));
+	END LOOP;
+END
+$$;

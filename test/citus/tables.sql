@@ -1,5 +1,6 @@
 -- A distributed, a reference and a local table with the same rows, :rows of them. Run on the coordinator.
--- Sums of the floats are exact in any order, except those of f8x, which has NaN, infinity and -0.
+-- Sums of the floats are exact in any order, except those of f8x, which has NaN, infinity and -0. The states in exps, dists and percs are
+-- text, because rows with a column of the type gpuagg_state cannot be compared.
 SET citus.shard_count = 8;
 SET client_min_messages = warning;
 CREATE TYPE kind AS ENUM ('low', 'middle', 'high');
@@ -18,7 +19,10 @@ SELECT i AS id, i % 499 AS k, CASE WHEN i % 97 = 0 THEN NULL ELSE (i * 7919::big
 	(i % 1000)::numeric::money AS m, (i % 5000)::oid AS o, i % 3 = 0 AS b, (i % 256)::bit(8) AS bi, (i % 256)::bit(8)::varbit AS vb,
 	'10.0.0.0'::inet + i % 999 AS ip, '0/0'::pg_lsn + i % 4000 AS lsn, format('(%s,1)', i % 100)::tid AS tid, (i % 5000)::text::xid8 AS x8,
 	ARRAY[i % 10, 3, i % 7]::int8[] AS ia, ARRAY[i % 10, 0.5, i % 7]::float8[] AS fa, ARRAY[i % 10, 0.5, i % 7]::numeric[] AS na,
-	(enum_range(NULL::kind))[1 + i * 7 % 3] AS en, ARRAY[[1, i % 2], [0, 1]]::float8[] AS mat
+	(enum_range(NULL::kind))[1 + i * 7 % 3] AS en, ARRAY[[1, i % 2], [0, 1]]::float8[] AS mat,
+	CASE WHEN i % 100 = 0 THEN (SELECT gpu_exp_histogram(x, 3)::text FROM (VALUES (i::float8), (-i * 3), (0)) v(x)) END AS exps,
+	CASE WHEN i % 100 = 1 THEN (SELECT gpu_approx_count_distinct_state(x)::text FROM (VALUES (i), (i % 77)) v(x)) END AS dists,
+	CASE WHEN i % 100 = 2 THEN (SELECT gpu_approx_percentile_state(x)::text FROM (VALUES (i::float8), (-i * 3)) v(x)) END AS percs
 FROM generate_series(1, :rows) i;
 CREATE TABLE dist_rows (LIKE local_rows);
 SELECT create_distributed_table('dist_rows', 'k');
