@@ -39,4 +39,11 @@ aggregate_state(FunctionCallInfo fcinfo, int i)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0)); \
 	} while (0)
 
+/*
+ * Does what a transition function does for a state that is not NULL, and owned by the caller, and
+ * the arguments after the state. Returns false, and changes nothing, if the function itself must
+ * be called. Leaves no memory in the current context.
+ */
+typedef bool (*AggStep)(Datum state, const NullableDatum *args);
+
 #endif /* GPUAGG_AGGCALL_H */

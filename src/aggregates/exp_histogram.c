@@ -93,9 +93,16 @@ fit_bucket(ExpHistogram *h, int side, int64 bucket)
 void
 exp_histogram_add(ExpHistogram *h, int side, int64 bucket, int64 count)
 {
-	bucket = fit_bucket(h, side, bucket);
+	const BinWindow *buckets = &h->sides[side];
+
+	if (bucket < buckets->first || bucket > buckets->last)
+		bucket = fit_bucket(h, side, bucket);
 	count_values(h, count);
-	bin_window_add(&h->sides[side], bucket, count);
+	/* no count is above the number of values */
+	if (bucket >= buckets->first && bucket <= buckets->last)
+		*bin_window_at(buckets, bucket) += count;
+	else
+		bin_window_add(&h->sides[side], bucket, count);
 }
 
 /* Adds the values of *from to *to. */
@@ -165,6 +172,25 @@ gpuagg_exp_histogram_transfn(PG_FUNCTION_ARGS)
 	exp_histogram_lower_scale(h, PG_GETARG_INT32(2));
 	add_value(h, PG_GETARG_FLOAT8(1));
 	PG_RETURN_POINTER(h);
+}
+
+/* Step of gpu_exp_histogram: (x, scale). */
+static bool
+step(Datum state, const NullableDatum *args)
+{
+	ExpHistogram *h = (ExpHistogram *) DatumGetPointer(state);
+
+	if (args[0].isnull || args[1].isnull || DatumGetInt32(args[1].value) < h->scale ||
+		DatumGetInt32(args[1].value) > EXP_MOST_SCALE)
+		return false;
+	add_value(h, DatumGetFloat8(args[0].value));
+	return true;
+}
+
+AggStep
+exp_histogram_step(const FmgrInfo *transfn)
+{
+	return transfn->fn_addr == gpuagg_exp_histogram_transfn ? step : NULL;
 }
 
 ExpHistogram *

@@ -7,6 +7,9 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
+
+#include "aggregates/aggcall.h"
 #include "aggregates/bin_window.h"
 
 /* Most buckets for positive values, and for negative ones. */
@@ -50,5 +53,8 @@ extern ExpHistogram *exp_histogram_combine(MemoryContext cxt, ExpHistogram *to,
  * negative and then of positive values the first bucket, the number of buckets, and their counts.
  */
 extern bytea *exp_histogram_serialized(const ExpHistogram *h);
+
+/* Returns the step that replaces the transition function of gpu_exp_histogram; else NULL. */
+extern AggStep exp_histogram_step(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_EXP_HISTOGRAM_H */

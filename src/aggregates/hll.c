@@ -330,6 +330,41 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* A step for values of a type for which hll_value_is_hash() is true. */
+#define STEP(name, type) \
+	static bool name(Datum state, const NullableDatum *args) \
+	{ \
+		if (!args[0].isnull) \
+			hll_add_hash((HllState *) DatumGetPointer(state), hll_value(type, args[0].value)); \
+		return true; \
+	}
+STEP(step_int2, INT2OID)
+STEP(step_int4, INT4OID)
+STEP(step_int8, INT8OID)
+#undef STEP
+
+AggStep
+hll_step(const FmgrInfo *transfn)
+{
+	if (transfn->fn_addr != gpuagg_hll_transfn)
+		return NULL;
+	switch (get_fn_expr_argtype(unconstify(FmgrInfo *, transfn), 1))
+	{
+		case INT2OID:
+			return step_int2;
+		case INT4OID:
+		case DATEOID:
+			return step_int4;
+		case INT8OID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return step_int8;
+		default:
+			return NULL;
+	}
+}
+
 /* Each register gets the larger rank. */
 void
 hll_merge(HllState *into, HllState *from)

@@ -7,7 +7,10 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
 #include "lib/stringinfo.h"
+
+#include "aggregates/aggcall.h"
 
 typedef struct HllState HllState;
 
@@ -26,5 +29,8 @@ extern HllState *hll_get(StringInfo buf);
 
 /* Returns the approximate number of distinct values. */
 extern int64 hll_estimate(HllState *state);
+
+/* Returns the step that replaces the transition function of gpu_approx_count_distinct, or NULL. */
+extern AggStep hll_step(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_AGGREGATES_HLL_H */

@@ -130,11 +130,11 @@ change_state(IntervalState *state, PGFunction operator, Interval * sum, int64 n)
 }
 
 bool
-interval_state_step(Datum value, Datum summand)
+interval_state_step(Datum value, const NullableDatum *args)
 {
 	IntervalState *state = (IntervalState *) DatumGetPointer(value);
 
-	if (!interval_add(&state->sum, DatumGetIntervalP(summand)))
+	if (args[0].isnull || !interval_add(&state->sum, DatumGetIntervalP(args[0].value)))
 		return false;
 	state->n++;
 	return true;

@@ -25,11 +25,13 @@ compared_value(const Interval *x)
 
 /* Step of min(interval). Among equal intervals, takes the later one, as core does. */
 static bool
-step_smaller(Datum state, Datum value)
+step_smaller(Datum state, const NullableDatum *args)
 {
 	Interval *least = DatumGetIntervalP(state);
-	const Interval *x = DatumGetIntervalP(value);
+	const Interval *x = DatumGetIntervalP(args[0].value);
 
+	if (args[0].isnull)
+		return false;
 	if (compared_value(least) >= compared_value(x))
 		*least = *x;
 	return true;
@@ -37,11 +39,13 @@ step_smaller(Datum state, Datum value)
 
 /* Step of max(interval). Among equal intervals, takes the later one, as core does. */
 static bool
-step_larger(Datum state, Datum value)
+step_larger(Datum state, const NullableDatum *args)
 {
 	Interval *greatest = DatumGetIntervalP(state);
-	const Interval *x = DatumGetIntervalP(value);
+	const Interval *x = DatumGetIntervalP(args[0].value);
 
+	if (args[0].isnull)
+		return false;
 	if (compared_value(greatest) <= compared_value(x))
 		*greatest = *x;
 	return true;
@@ -49,9 +53,10 @@ step_larger(Datum state, Datum value)
 
 /* Step of sum(interval). */
 static bool
-step_sum(Datum state, Datum value)
+step_sum(Datum state, const NullableDatum *args)
 {
-	return interval_add(DatumGetIntervalP(state), DatumGetIntervalP(value));
+	return !args[0].isnull &&
+		interval_add(DatumGetIntervalP(state), DatumGetIntervalP(args[0].value));
 }
 
 #ifdef F_INTERVAL_ACCUM
@@ -60,13 +65,14 @@ step_sum(Datum state, Datum value)
  * an interval, the count.
  */
 static bool
-step_average(Datum state, Datum value)
+step_average(Datum state, const NullableDatum *args)
 {
 	ArrayType *array = (ArrayType *) DatumGetPointer(state);
 	Interval *sums = (Interval *) ARR_DATA_PTR(array);
 
-	if (VARATT_IS_EXTENDED(array) || ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 2 ||
-		ARR_HASNULL(array) || !interval_add(&sums[0], DatumGetIntervalP(value)))
+	if (args[0].isnull || VARATT_IS_EXTENDED(array) || ARR_NDIM(array) != 1 ||
+		ARR_DIMS(array)[0] != 2 || ARR_HASNULL(array) ||
+		!interval_add(&sums[0], DatumGetIntervalP(args[0].value)))
 		return false;
 	sums[1].time++;
 	return true;

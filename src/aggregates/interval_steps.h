@@ -10,16 +10,10 @@
 #include "fmgr.h"
 #include "utils/timestamp.h"
 
+#include "aggregates/aggcall.h"
 #include "common/compat.h"
 
-/*
- * Updates a non-NULL transition value, owned by the caller, with a non-NULL argument, as the
- * transition function would. Returns false, and changes nothing, if the transition function itself
- * must be called.
- */
-typedef bool (*AggStep)(Datum state, Datum value);
-
-/* Returns the step that replaces a transition function, or NULL. */
+/* Returns the step that replaces a transition function of intervals, or NULL. */
 extern AggStep interval_step(const FmgrInfo *transfn);
 
 /*
@@ -44,6 +38,6 @@ interval_add(Interval *sum, const Interval *x)
  * AggStep.
  */
 extern Datum gpuagg_interval_avg_accum(PG_FUNCTION_ARGS);
-extern bool interval_state_step(Datum value, Datum summand);
+extern bool interval_state_step(Datum value, const NullableDatum *args);
 
 #endif /* GPUAGG_INTERVAL_STEPS_H */

@@ -23,7 +23,6 @@
 PG_FUNCTION_INFO_V1(gpuagg_hll_state);
 PG_FUNCTION_INFO_V1(gpuagg_hll_merge);
 PG_FUNCTION_INFO_V1(gpuagg_hll_read);
-PG_FUNCTION_INFO_V1(gpuagg_sketch_accum);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_state);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_merge);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_read);
@@ -88,22 +87,6 @@ gpuagg_hll_read(PG_FUNCTION_ARGS)
 }
 
 /* ---- percentiles ----------------------------------------------------------------- */
-
-/* Transition function of gpu_approx_percentile_state. Skips NULLs. */
-Datum
-gpuagg_sketch_accum(PG_FUNCTION_ARGS)
-{
-	const double median = 0.5;
-	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch *sketch = aggregate_state(fcinfo, 0);
-
-	if (PG_ARGISNULL(1))
-		RETURN_STATE_UNCHANGED();
-	if (sketch == NULL)
-		sketch = sketch_create(cxt, &median, 1);
-	sketch_add(sketch, PG_GETARG_FLOAT8(1));
-	PG_RETURN_POINTER(sketch);
-}
 
 /* Final function of gpu_approx_percentile_state. */
 Datum

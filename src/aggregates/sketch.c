@@ -46,6 +46,7 @@
 
 PG_FUNCTION_INFO_V1(gpuagg_sketch_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_accum);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_combine);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_deserialize);
@@ -53,6 +54,12 @@ PG_FUNCTION_INFO_V1(gpuagg_sketch_final);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_final);
 
 #define FIRST_TABLE_SIZE 16
+
+/*
+ * So many values are counted at a time. With many groups, tables are not in the CPU's caches, and
+ * misses that do not depend on each other overlap.
+ */
+#define PENDING 24
 
 /* The number of values in a bucket. */
 typedef struct Bucket
@@ -81,6 +88,8 @@ typedef struct SketchHead
 /* The transition state. */
 struct Sketch
 {
+	int npending;
+	double pending[PENDING]; /* values that are not counted yet */
 	SketchHead head;
 	double *fractions; /* NaN: the fraction is NULL */
 	MemoryContext cxt;
@@ -91,6 +100,13 @@ struct Sketch
 
 /* ---- buckets ---------------------------------------------------------------- */
 
+/* Returns where the search for a bucket with this number begins in the table. */
+static inline uint32
+first_place(const Sketch *sketch, uint64 number)
+{
+	return (uint32) (number * UINT64CONST(0x9e3779b97f4a7c15) >> 32) & (sketch->table_size - 1);
+}
+
 /*
  * Adds `count` to the bucket with this number, which is created if it is new. The table must have
  * room for it.
@@ -99,7 +115,7 @@ static void
 add_bucket(Sketch *sketch, uint64 number, int64 count)
 {
 	uint32 mask = sketch->table_size - 1;
-	uint32 pos = (uint32) (number * UINT64CONST(0x9e3779b97f4a7c15) >> 32) & mask;
+	uint32 pos = first_place(sketch, number);
 
 	while (sketch->table[pos].count != 0 && sketch->table[pos].number != number)
 		pos = (pos + 1) & mask;
@@ -131,31 +147,75 @@ rebuild_table(Sketch *sketch, int table_size, int shift)
 		pfree(old);
 }
 
-/* Goes to the next level, at which each pair of adjacent buckets is one. */
+/* Goes to a level at which 2^levels adjacent buckets are one. */
 static void
-coarsen_level(Sketch *sketch)
+coarsen(Sketch *sketch, int levels)
 {
-	sketch->head.level++;
-	rebuild_table(sketch, sketch->table_size, 1);
+	sketch->head.level += levels;
+	rebuild_table(sketch, sketch->table_size, levels);
+}
+
+#define ST_SORT sort_numbers
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * Returns by how many levels a sketch must become coarser, so that it has no more buckets than it
+ * may. Two buckets become one at the level at which their numbers do not differ any more.
+ */
+static int
+missing_levels(const Sketch *sketch)
+{
+	uint64 *numbers = palloc(sketch->head.nbuckets * sizeof(uint64));
+	int merged[64 + 1] = {0}; /* [l]: neighbours that become one at level l from the current one */
+	int nbuckets = 0;
+	int levels = 0;
+
+	for (int i = 0; i < sketch->table_size; i++)
+		if (sketch->table[i].count != 0)
+			numbers[nbuckets++] = sketch->table[i].number;
+	sort_numbers(numbers, nbuckets);
+	for (int i = 1; i < nbuckets; i++)
+		merged[pg_leftmost_one_pos64(numbers[i - 1] ^ numbers[i]) + 1]++;
+	pfree(numbers);
+	while (nbuckets > QUANTILES_BUCKETS)
+		nbuckets -= merged[++levels];
+	return levels;
 }
 
 /*
- * Adds `count` to the bucket with this number at the current level. Then goes to coarser levels
- * while there are too many buckets, and enlarges the table if it is half full.
+ * Goes to the first level at which there are not too many buckets. Mostly it is the next one, but
+ * from level 0 it may be far.
+ */
+static pg_noinline void
+fit_buckets(Sketch *sketch)
+{
+	coarsen(sketch, 1);
+	if (sketch->head.nbuckets > QUANTILES_BUCKETS)
+		coarsen(sketch, missing_levels(sketch));
+}
+
+/*
+ * Adds `count` to the bucket with this number at the current level. Then goes to a coarser level if
+ * there are too many buckets, and enlarges the table if it is half full.
  */
 static void
 count_bucket(Sketch *sketch, uint64 number, int64 count)
 {
 	add_bucket(sketch, number, count);
-	while (sketch->head.nbuckets > QUANTILES_BUCKETS)
-		coarsen_level(sketch);
+	if (unlikely(sketch->head.nbuckets > QUANTILES_BUCKETS))
+		fit_buckets(sketch);
 	if (sketch->head.nbuckets * 2 >= sketch->table_size &&
 		sketch->table_size < 2 * QUANTILES_BUCKETS)
 		rebuild_table(sketch, sketch->table_size * 2, 0);
 }
 
-void
-sketch_add(Sketch *sketch, double x)
+/* Counts a value. */
+static inline void
+count_value(Sketch *sketch, double x)
 {
 	SketchHead *head = &sketch->head;
 
@@ -172,6 +232,29 @@ sketch_add(Sketch *sketch, double x)
 		head->max = Max(head->max, x);
 		count_bucket(sketch, quantiles_bucket(x, head->level), 1);
 	}
+}
+
+/* Counts the pending values. Must be called before anything else is done with a sketch. */
+static void
+count_pending(Sketch *sketch)
+{
+	for (int i = 0; i < sketch->npending; i++)
+	{
+		uint64 number = quantiles_bucket(sketch->pending[i], sketch->head.level);
+
+		__builtin_prefetch(&sketch->table[first_place(sketch, number)], 1);
+	}
+	for (int i = 0; i < sketch->npending; i++)
+		count_value(sketch, sketch->pending[i]);
+	sketch->npending = 0;
+}
+
+void
+sketch_add(Sketch *sketch, double x)
+{
+	if (sketch->npending == PENDING)
+		count_pending(sketch);
+	sketch->pending[sketch->npending++] = x;
 }
 
 Sketch *
@@ -191,13 +274,15 @@ sketch_create(MemoryContext cxt, const double *fractions, int n)
 }
 
 void
-sketch_merge(Sketch *to, const Sketch *from)
+sketch_merge(Sketch *to, Sketch *from)
 {
+	count_pending(to);
+	count_pending(from);
 	if (pg_add_s64_overflow(to->head.n, from->head.n, &to->head.n))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
-	while (to->head.level < from->head.level)
-		coarsen_level(to);
+	if (to->head.level < from->head.level)
+		coarsen(to, from->head.level - to->head.level);
 	for (int i = 0; i < from->table_size; i++)
 		if (from->table[i].count != 0)
 			count_bucket(to, from->table[i].number >> (to->head.level - from->head.level),
@@ -322,6 +407,51 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(sketch);
 }
 
+/* Transition function of gpu_approx_percentile_state. Skips NULLs. */
+Datum
+gpuagg_sketch_accum(PG_FUNCTION_ARGS)
+{
+	const double median = 0.5;
+	MemoryContext cxt = aggregate_context(fcinfo);
+	Sketch *sketch = aggregate_state(fcinfo, 0);
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	if (sketch == NULL)
+		sketch = sketch_create(cxt, &median, 1);
+	sketch_add(sketch, PG_GETARG_FLOAT8(1));
+	PG_RETURN_POINTER(sketch);
+}
+
+/* Step of gpu_approx_percentile_state. */
+static bool
+step(Datum state, const NullableDatum *args)
+{
+	if (!args[0].isnull)
+		sketch_add((Sketch *) DatumGetPointer(state), DatumGetFloat8(args[0].value));
+	return true;
+}
+
+/* Step of gpu_approx_percentile with one fraction. */
+static bool
+step_with_fraction(Datum state, const NullableDatum *args)
+{
+	const Sketch *sketch = (Sketch *) DatumGetPointer(state);
+
+	if (!args[0].isnull &&
+		(args[1].isnull || sketch->fractions[0] != DatumGetFloat8(args[1].value)))
+		return false;
+	return step(state, args);
+}
+
+AggStep
+sketch_step(const FmgrInfo *transfn)
+{
+	if (transfn->fn_addr == gpuagg_sketch_accum)
+		return step;
+	return transfn->fn_addr == gpuagg_sketch_transfn ? step_with_fraction : NULL;
+}
+
 /* ---- states ------------------------------------------------------------------------ */
 
 /* Combine function of gpu_approx_percentile. */
@@ -351,13 +481,17 @@ gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Returns a copy of the buckets in use, in the order of their numbers. */
+/*
+ * Counts the pending values. Returns a copy of the buckets in use, in the order of their numbers.
+ */
 static Bucket *
-ordered_buckets(const Sketch *sketch)
+ordered_buckets(Sketch *sketch)
 {
-	Bucket *buckets = palloc((sketch->head.nbuckets + 1) * sizeof(Bucket));
+	Bucket *buckets;
 	int n = 0;
 
+	count_pending(sketch);
+	buckets = palloc((sketch->head.nbuckets + 1) * sizeof(Bucket));
 	for (int i = 0; i < sketch->table_size; i++)
 		if (sketch->table[i].count != 0)
 			buckets[n++] = sketch->table[i];
@@ -370,7 +504,7 @@ ordered_buckets(const Sketch *sketch)
  * sketches have equal bytes.
  */
 void
-sketch_put(StringInfo buf, const Sketch *sketch)
+sketch_put(StringInfo buf, Sketch *sketch)
 {
 	const SketchHead *head = &sketch->head;
 	Bucket *buckets = ordered_buckets(sketch);
@@ -523,7 +657,7 @@ fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 }
 
 void
-sketch_percentiles(const Sketch *sketch, const double *fractions, int n, double *results)
+sketch_percentiles(Sketch *sketch, const double *fractions, int n, double *results)
 {
 	Bucket *buckets = ordered_buckets(sketch);
 
@@ -533,8 +667,9 @@ sketch_percentiles(const Sketch *sketch, const double *fractions, int n, double 
 }
 
 int64
-sketch_count(const Sketch *sketch)
+sketch_count(Sketch *sketch)
 {
+	count_pending(sketch);
 	return sketch->head.n;
 }
 
@@ -547,11 +682,12 @@ finite_range(const SketchHead *head, double *min, double *max)
 }
 
 void
-sketch_range(const Sketch *sketch, double *min, double *max, double *infinite)
+sketch_range(Sketch *sketch, double *min, double *max, double *infinite)
 {
 	const SketchHead *head = &sketch->head;
 	bool finite;
 
+	count_pending(sketch);
 	finite_range(head, min, max);
 	finite = *min <= *max;
 	*infinite = 0;
@@ -574,11 +710,12 @@ sketch_range(const Sketch *sketch, double *min, double *max, double *infinite)
 }
 
 bool
-sketch_bins(const Sketch *sketch, int n, int64 *counts)
+sketch_bins(Sketch *sketch, int n, int64 *counts)
 {
 	const SketchHead *head = &sketch->head;
 	double min, max;
 
+	count_pending(sketch);
 	memset(counts, 0, n * sizeof(int64));
 	finite_range(head, &min, &max);
 	if (min > max)
@@ -623,7 +760,7 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 }
 
 ArrayType *
-sketch_percentile_array(const Sketch *sketch, const double *fractions, int n)
+sketch_percentile_array(Sketch *sketch, const double *fractions, int n)
 {
 	Bucket *buckets;
 	Datum *elements;

@@ -7,8 +7,11 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "utils/array.h"
+
+#include "aggregates/aggcall.h"
 
 typedef struct Sketch Sketch;
 
@@ -19,25 +22,24 @@ extern Sketch *sketch_create(MemoryContext cxt, const double *fractions, int n);
 extern void sketch_add(Sketch *sketch, double x);
 
 /* Adds the values of *from to *to. */
-extern void sketch_merge(Sketch *to, const Sketch *from);
+extern void sketch_merge(Sketch *to, Sketch *from);
 
 /* Append a sketch to buf, and read it. Reading raises an error if the bytes are invalid. */
-extern void sketch_put(StringInfo buf, const Sketch *sketch);
+extern void sketch_put(StringInfo buf, Sketch *sketch);
 extern Sketch *sketch_get(StringInfo buf);
 
 /* Returns the number of values. */
-extern int64 sketch_count(const Sketch *sketch);
+extern int64 sketch_count(Sketch *sketch);
 
 /*
  * Sets the least and the greatest value, which is NaN if there is one. There must be a value.
  * Sets *infinite to infinity or -infinity if there are values of that kind, to NaN if there are
  * both or a NaN, and to 0 otherwise.
  */
-extern void sketch_range(const Sketch *sketch, double *min, double *max, double *infinite);
+extern void sketch_range(Sketch *sketch, double *min, double *max, double *infinite);
 
 /* Sets results[i] to the approximate percentile for fractions[i]. There must be a value. */
-extern void sketch_percentiles(const Sketch *sketch, const double *fractions, int n,
-							   double *results);
+extern void sketch_percentiles(Sketch *sketch, const double *fractions, int n, double *results);
 
 /*
  * Returns the elements of an array of fractions, and sets *n to their number; NaN for NULL. Raises
@@ -49,12 +51,15 @@ extern double *sketch_read_fractions(ArrayType *array, int *n);
  * Returns the approximate percentiles for n fractions; NULL for a fraction that is NaN. There must
  * be a value.
  */
-extern ArrayType *sketch_percentile_array(const Sketch *sketch, const double *fractions, int n);
+extern ArrayType *sketch_percentile_array(Sketch *sketch, const double *fractions, int n);
 
 /*
  * Sets counts[i] to the number of finite values in bin i of n equal ones between the least and the
  * greatest of them, approximately. Returns false if there is no finite value.
  */
-extern bool sketch_bins(const Sketch *sketch, int n, int64 *counts);
+extern bool sketch_bins(Sketch *sketch, int n, int64 *counts);
+
+/* Returns the step that replaces a transition function of sketches, or NULL. */
+extern AggStep sketch_step(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_SKETCH_H */

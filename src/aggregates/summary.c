@@ -32,6 +32,7 @@
 #include "aggregates/moments.h"
 #include "aggregates/portable.h"
 #include "aggregates/sketch.h"
+#include "aggregates/summary.h"
 #include "common/compat.h"
 #include "operators/monoid.h"
 
@@ -85,19 +86,17 @@ create_state(MemoryContext cxt)
 	return state;
 }
 
-/* Transition function of gpu_summary. Counts NULLs. */
-Datum
-gpuagg_summary_transfn(PG_FUNCTION_ARGS)
+/* Adds a row. This is also the step of the aggregate. */
+static bool
+add_row(Datum value, const NullableDatum *args)
 {
-	MemoryContext cxt = aggregate_context(fcinfo);
-	SummaryState *state =
-		PG_ARGISNULL(0) ? create_state(cxt) : (SummaryState *) PG_GETARG_POINTER(0);
+	SummaryState *state = (SummaryState *) DatumGetPointer(value);
 
-	if (PG_ARGISNULL(1))
+	if (args[0].isnull)
 		state->nulls++;
 	else
 	{
-		double x = PG_GETARG_FLOAT8(1);
+		double x = DatumGetFloat8(args[0].value);
 
 		sketch_add(state->sketch, x);
 		hll_add_hash(state->distinct,
@@ -105,7 +104,24 @@ gpuagg_summary_transfn(PG_FUNCTION_ARGS)
 														Int64GetDatum(0))));
 		state->moments = moments_f64_step(state->moments, x);
 	}
-	PG_RETURN_POINTER(state);
+	return true;
+}
+
+/* Transition function of gpu_summary. Counts NULLs. */
+Datum
+gpuagg_summary_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	Datum state = PG_ARGISNULL(0) ? PointerGetDatum(create_state(cxt)) : PG_GETARG_DATUM(0);
+
+	add_row(state, &fcinfo->args[1]);
+	PG_RETURN_DATUM(state);
+}
+
+AggStep
+summary_step(const FmgrInfo *transfn)
+{
+	return transfn->fn_addr == gpuagg_summary_transfn ? add_row : NULL;
 }
 
 /* Combine function of gpu_summary. */

@@ -86,18 +86,28 @@ counters_of(int k)
 	return Max(k * COUNTERS_PER_VALUE, LEAST_COUNTERS);
 }
 
-/* Comparator of qsort_arg: numbers of entries, those with more rows first, then the older ones. */
-static int
-compare_numbers(const void *a, const void *b, void *arg)
+/* The number of an entry, and its count. */
+typedef struct Counter
 {
-	const ValueEntry *entries = arg;
-	int64 x = *(const int64 *) a;
-	int64 y = *(const int64 *) b;
+	int64 count;
+	int64 number;
+} Counter;
 
-	if (entries[x].count != entries[y].count)
-		return entries[x].count > entries[y].count ? -1 : 1;
-	return (x > y) - (x < y);
+/* Comparator: more rows first, then the older ones. */
+static inline int
+compare_counters(const Counter *a, const Counter *b)
+{
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
 }
+
+#define ST_SORT sort_counters
+#define ST_ELEMENT_TYPE Counter
+#define ST_COMPARE(a, b) compare_counters(a, b)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /* Removes the values with the fewest rows if there are too many, or they take too many bytes. */
 static void
@@ -106,15 +116,19 @@ free_places(ValueCounts *state)
 	ValueTable *table = state->table;
 	int64 counters = counters_of(state->k);
 	Size bytes = 0;
+	Counter *sorted;
 	int64 *numbers;
 	int64 n;
 
 	if (table->n < 2 * counters && (table->bytes <= MOST_BYTES || table->n == 1))
 		return;
+	sorted = palloc(table->n * sizeof(Counter));
 	numbers = palloc(table->n * sizeof(int64));
 	for (int64 i = 0; i < table->n; i++)
-		numbers[i] = i;
-	qsort_arg(numbers, table->n, sizeof(int64), compare_numbers, table->entries);
+		sorted[i] = (Counter){table->entries[i].count, i};
+	sort_counters(sorted, table->n);
+	for (int64 i = 0; i < table->n; i++)
+		numbers[i] = sorted[i].number;
 	for (n = 0; n < Min(table->n, counters); n++)
 	{
 		if (!table->type->typbyval)
@@ -126,6 +140,7 @@ free_places(ValueCounts *state)
 		state->floor = Max(state->floor, table->entries[numbers[n]].count);
 	value_table_keep(table, numbers, n);
 	pfree(numbers);
+	pfree(sorted);
 }
 
 /* ---- transition functions ------------------------------------------------------------ */
@@ -165,6 +180,23 @@ k_argument(FunctionCallInfo fcinfo, CountsForm form)
 	return PG_GETARG_INT32(2);
 }
 
+/* Counts a row with a value that is not NULL. */
+static inline void
+add_value(ValueCounts *state, Datum value)
+{
+	bool found;
+	int64 number = value_table_enter(state->table, value, &found);
+
+	state->rows++;
+	state->table->entries[number].count++;
+	if (state->form == FORM_TOP_K && !found)
+	{
+		state->table->entries[number].count += state->floor;
+		state->table->errors[number] = state->floor;
+		free_places(state);
+	}
+}
+
 /* Transition function of the aggregates: (state, x) or (state, x, k). */
 static Datum
 count_value(FunctionCallInfo fcinfo, CountsForm form)
@@ -172,8 +204,6 @@ count_value(FunctionCallInfo fcinfo, CountsForm form)
 	MemoryContext cxt = aggregate_context(fcinfo);
 	int k = k_argument(fcinfo, form);
 	ValueCounts *state;
-	int64 number;
-	bool found;
 
 	if (PG_ARGISNULL(1) && form == FORM_ENTROPY)
 		RETURN_STATE_UNCHANGED();
@@ -189,15 +219,7 @@ count_value(FunctionCallInfo fcinfo, CountsForm form)
 		state->nulls++;
 		PG_RETURN_POINTER(state);
 	}
-	number = value_table_enter(state->table, PG_GETARG_DATUM(1), &found);
-	state->rows++;
-	state->table->entries[number].count++;
-	if (form == FORM_TOP_K && !found)
-	{
-		state->table->entries[number].count += state->floor;
-		state->table->errors[number] = state->floor;
-		free_places(state);
-	}
+	add_value(state, PG_GETARG_DATUM(1));
 	PG_RETURN_POINTER(state);
 }
 
@@ -220,6 +242,40 @@ Datum
 gpuagg_entropy_transfn(PG_FUNCTION_ARGS)
 {
 	return count_value(fcinfo, FORM_ENTROPY);
+}
+
+/* Step of the aggregates without k. */
+static bool
+step(Datum value, const NullableDatum *args)
+{
+	ValueCounts *state = (ValueCounts *) DatumGetPointer(value);
+
+	if (args[0].isnull || state->k != 0 || !value_table_is_simple(state->table))
+		return false;
+	add_value(state, args[0].value);
+	return true;
+}
+
+/* Step of the aggregates with k. */
+static bool
+step_with_k(Datum value, const NullableDatum *args)
+{
+	ValueCounts *state = (ValueCounts *) DatumGetPointer(value);
+
+	if (args[0].isnull || args[1].isnull || state->k != DatumGetInt32(args[1].value) ||
+		!value_table_is_simple(state->table))
+		return false;
+	add_value(state, args[0].value);
+	return true;
+}
+
+AggStep
+value_counts_step(const FmgrInfo *transfn)
+{
+	if (transfn->fn_addr != gpuagg_value_counts_transfn &&
+		transfn->fn_addr != gpuagg_top_k_transfn && transfn->fn_addr != gpuagg_entropy_transfn)
+		return NULL;
+	return transfn->fn_nargs == 2 ? step : step_with_k;
 }
 
 /* ---- states ---------------------------------------------------------------------------- */

@@ -7,6 +7,9 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
+
+#include "aggregates/aggcall.h"
 #include "aggregates/value_table.h"
 
 /* The aggregate. States have these numbers. */
@@ -32,5 +35,8 @@ typedef struct ValueCounts
  * Returns a context for conversions of single values, which the caller resets before each of them.
  */
 extern MemoryContext value_counts_conversions(void);
+
+/* Returns the step that replaces a transition function of these aggregates, or NULL. */
+extern AggStep value_counts_step(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_VALUE_COUNTS_H */

@@ -12,10 +12,12 @@
 #include "port/pg_bitutils.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 #include "aggregates/argtype.h"
 #include "aggregates/value_table.h"
+#include "columns/hash_seed.h"
 #include "common/interruptible.h"
 
 #define FIRST_CAPACITY 4
@@ -42,6 +44,30 @@ lookup_type(Oid typid)
 	return type;
 }
 
+/* Returns whether equal values of a type have equal bits, and no others. */
+static bool
+is_equal_by_bits(const TypeCacheEntry *type)
+{
+	switch (type->eq_opr_finfo.fn_oid)
+	{
+		case F_BOOLEQ:
+		case F_CHAREQ:
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_OIDEQ:
+		case F_DATE_EQ:
+		case F_TIME_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+		case F_CASH_EQ:
+		case F_ENUM_EQ:
+			return type->typbyval;
+		default:
+			return false;
+	}
+}
+
 ValueTable *
 value_table_create(MemoryContext cxt, Oid type, Oid collation, bool has_errors)
 {
@@ -51,6 +77,9 @@ value_table_create(MemoryContext cxt, Oid type, Oid collation, bool has_errors)
 	table->cxt = cxt;
 	table->type = entry;
 	table->collation = collation;
+	table->by_bits = is_equal_by_bits(entry);
+	if (table->by_bits)
+		table->seed = hash_seed_random();
 	table->capacity = FIRST_CAPACITY;
 	table->entries = MemoryContextAlloc(cxt, FIRST_CAPACITY * sizeof(ValueEntry));
 	if (has_errors)
@@ -115,17 +144,36 @@ value_table_reserve(ValueTable *table, int64 n)
 
 /* ---- entries ---------------------------------------------------------------------- */
 
+/* Returns a by-value datum as all functions for its type's length return it. */
+static inline Datum
+canonical_bits(int16 typlen, Datum value)
+{
+	switch (typlen)
+	{
+		case 1:
+			return CharGetDatum(DatumGetChar(value));
+		case 2:
+			return Int16GetDatum(DatumGetInt16(value));
+		case 4:
+			return Int32GetDatum(DatumGetInt32(value));
+		default:
+			return value;
+	}
+}
+
 /* Returns whether an entry has this value. */
-static bool
+static inline bool
 is_value_of(const ValueTable *table, int64 number, Datum value, uint32 hash)
 {
+	if (table->by_bits)
+		return table->entries[number].value == value;
 	return table->entries[number].hash == hash &&
 		DatumGetBool(FunctionCall2Coll(&table->type->eq_opr_finfo, table->collation,
 									   table->entries[number].value, value));
 }
 
 /* Returns the number of the entry with this value, or -1. */
-static int64
+static inline int64
 find_entry(const ValueTable *table, Datum value, uint32 hash)
 {
 	uint32 mask = table->nslots - 1;
@@ -170,14 +218,23 @@ value_table_enter(ValueTable *table, Datum value, bool *found)
 	uint32 hash;
 	Datum copy;
 
-	value = argtype_plain(table->type, value);
-	hash =
-		DatumGetUInt32(FunctionCall1Coll(&table->type->hash_proc_finfo, table->collation, value));
+	if (table->by_bits)
+	{
+		value = canonical_bits(table->type->typlen, value);
+		hash = hash_finish(hash_fold(table->seed, value));
+	}
+	else
+	{
+		value = argtype_plain(table->type, value);
+		hash = DatumGetUInt32(
+			FunctionCall1Coll(&table->type->hash_proc_finfo, table->collation, value));
+	}
 	number = find_entry(table, value, hash);
 	*found = number >= 0;
 	if (*found)
 	{
-		if (argtype_compare_bytes(table->type, value, table->entries[number].value) < 0)
+		if (!table->by_bits &&
+			argtype_compare_bytes(table->type, value, table->entries[number].value) < 0)
 			replace_value(table, &table->entries[number], value);
 		return number;
 	}

@@ -13,6 +13,8 @@
 
 #include "utils/typcache.h"
 
+#include "operators/cpu_hash.h"
+
 /* A value and the number of its rows. */
 typedef struct ValueEntry
 {
@@ -27,7 +29,9 @@ typedef struct ValueTable
 	MemoryContext cxt;
 	TypeCacheEntry *type; /* with hash, equality and, if the type has one, comparison functions */
 	Oid collation;
-	Size bytes; /* memory of the values, if they are by reference */
+	bool by_bits;  /* values are equal if their bits are: integers and the like */
+	HashSeed seed; /* if by_bits */
+	Size bytes;    /* memory of the values, if they are by reference */
 	int64 n;
 	int64 capacity;
 	ValueEntry *entries;
@@ -47,6 +51,16 @@ value_table_error(const ValueTable *table, const ValueEntry *entry)
  * Returns an empty table in cxt. Raises core's error if the type has no hash function.
  */
 extern ValueTable *value_table_create(MemoryContext cxt, Oid type, Oid collation, bool has_errors);
+
+/*
+ * Returns whether the functions of the table neither call SQL functions nor leave memory in the
+ * current context.
+ */
+static inline bool
+value_table_is_simple(const ValueTable *table)
+{
+	return table->by_bits;
+}
 
 /*
  * Returns the number of the value's entry, and whether it was there. A new entry has a copy of the

@@ -20,7 +20,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
-#include "aggregates/interval_steps.h"
+#include "aggregates/agg_step.h"
 #include "engine_cpu/engine_cpu_internal.h"
 #include "engine_cpu/exact_sums.h"
 #include "engine_cpu/top_entries.h"
@@ -142,8 +142,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 
 		call->pertrans.aggref = fallback->aggref;
 		call->seen.possible = spec_ignores_repeats(fallback);
-		if (fallback->nargs == 1 && !fallback->unrepresentable_only)
-			call->step = interval_step(&fallback->transfn);
+		call->step = agg_step(&fallback->transfn);
 		if (exact_sums_take(spec, fallback))
 			prepare_exact(call, fallback, batch_rows);
 		if (fallback->top_n > 0)
@@ -583,9 +582,6 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 		top_entries_add_row(&top, batch, at, i);
 		return;
 	}
-	if (call->step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
-		call->step(state->value, row_argument(first, i)))
-		return;
 	for (int a = 0; a < fallback->nargs; a++)
 	{
 		const Column *col = &batch->cols[fallback->argcol[a]];
@@ -594,6 +590,8 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 		fcinfo->args[a + 1].isnull = isnull;
 		fcinfo->args[a + 1].value = isnull ? (Datum) 0 : row_argument(col, i);
 	}
+	if (call->step && !state->isnull && !state->fresh && call->step(state->value, &fcinfo->args[1]))
+		return;
 	/* a call may take long, e.g. one that checks the thresholds of a histogram */
 	CHECK_FOR_INTERRUPTS();
 	advance_state(work, o, fcinfo, states_context(work, table, at), state);

@@ -13,6 +13,9 @@ CREATE FUNCTION exp_bucket_of(x float8, scale int) RETURNS int LANGUAGE sql AS $
 SELECT count(*), count(*) FILTER (WHERE exp_bucket_of(upper, scale) <> bucket OR exp_bucket_of(lower, scale) <> bucket - 1) AS wrong_at_bounds,
 	count(*) FILTER (WHERE exp_bucket_of((upper::numeric + lower::numeric)::float8 / 2, scale) <> bucket) AS wrong_between
 FROM generate_series(-3, 20) scale, generate_series(-4, 4) i, LATERAL gpu_exp_histogram_buckets(gpu_exp_histogram_of(scale, 0, (i * 37 * power(2, scale))::int4, '{1}'));
+-- all bounds from 1 to 2 at the scales whose buckets are looked up in tables, and one more, with the doubles one bit above
+SELECT count(*), count(*) FILTER (WHERE exp_bucket_of(upper, scale) <> i OR exp_bucket_of(lower, scale) <> i - 1 OR exp_bucket_of(lower + 2 ^ (-52)::float8, scale) <> i) AS wrong
+FROM generate_series(1, 9) scale, generate_series(0, (1 << scale) - 1) i, LATERAL gpu_exp_histogram_buckets(gpu_exp_histogram_of(scale, 0, i, '{1}'));
 -- next to a bound are the doubles one bit away
 SELECT exp_bucket_of(1, 3), exp_bucket_of(1.0000000000000002, 3), exp_bucket_of(0.9999999999999999, 3), exp_bucket_of(1.4142135623730951, 1), exp_bucket_of(1.4142135623730954, 1),
 	exp_bucket_of(1, 20), exp_bucket_of(1.0000000000000002, 20), exp_bucket_of(1.7976931348623157e308, 20), exp_bucket_of(5e-324, 20);
