@@ -163,12 +163,18 @@ entries_size(int form, int capacity)
 	return capacity * (sizeof(Datum) + (form & TOP_OF_KEYS ? sizeof(NullableDatum) : 0));
 }
 
-/* Returns an empty state in cxt with room for `capacity` entries. */
-static TopState *
-create_state(const TopCall *call, int capacity, MemoryContext cxt)
+/* Returns the bytes of a state with room for `capacity` entries. */
+static size_t
+state_size(const TopCall *call, int capacity)
 {
-	TopState *state =
-		MemoryContextAlloc(cxt, sizeof(TopState) + entries_size(call->form, capacity));
+	return sizeof(TopState) + entries_size(call->form, capacity);
+}
+
+/* Returns an empty state with room for `capacity` entries in this memory. */
+static TopState *
+init_state(const TopCall *call, int capacity, void *memory)
+{
+	TopState *state = memory;
 
 	state->keytype = call->keytype;
 	state->valuetype = call->valuetype;
@@ -181,10 +187,22 @@ create_state(const TopCall *call, int capacity, MemoryContext cxt)
 	return state;
 }
 
+size_t
+top_n_empty_bytes(const TopCall *call)
+{
+	return state_size(call, Min(call->n, TOP_N_FIRST_CAPACITY));
+}
+
+TopState *
+top_n_init(const TopCall *call, void *memory)
+{
+	return init_state(call, Min(call->n, TOP_N_FIRST_CAPACITY), memory);
+}
+
 TopState *
 top_n_create(const TopCall *call, MemoryContext cxt)
 {
-	return create_state(call, Min(call->n, TOP_N_FIRST_CAPACITY), cxt);
+	return top_n_init(call, MemoryContextAlloc(cxt, top_n_empty_bytes(call)));
 }
 
 /* Moves the entries of a state in cxt to an allocation of their own with room for more. */
@@ -498,7 +516,7 @@ top_n_unpack(const TopCall *call, const bytea *bytes)
 		return NULL;
 	if (count < 1 || count > call->n || size - 1 != count * entry)
 		elog(ERROR, "packed state of %s is invalid", form_names[call->form]);
-	state = create_state(call, count, CurrentMemoryContext);
+	state = init_state(call, count, palloc(state_size(call, count)));
 	state->count = count;
 	memcpy(state->keys, from, count * sizeof(Datum));
 	if (call->form & TOP_OF_KEYS)

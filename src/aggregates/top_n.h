@@ -96,6 +96,10 @@ extern TopCall top_n_call(const FmgrInfo *transfn, int form, Oid collation, int 
 /* Returns an empty state in cxt. */
 extern TopState *top_n_create(const TopCall *call, MemoryContext cxt);
 
+/* Return the bytes of an empty state, and such a state in this memory. */
+extern size_t top_n_empty_bytes(const TopCall *call);
+extern TopState *top_n_init(const TopCall *call, void *memory);
+
 /*
  * Adds an entry with a copy of the key and value in cxt, the context of the state, if it is among
  * the n best ones; the last entry of a full state is removed. May leave temporary memory in the

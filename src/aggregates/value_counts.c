@@ -40,6 +40,7 @@
 #include "aggregates/portable.h"
 #include "aggregates/value_counts.h"
 #include "common/interruptible.h"
+#include "operators/select.h"
 
 /* The largest k of gpu_top_k. */
 #define MAX_K 1000
@@ -109,38 +110,86 @@ compare_counters(const Counter *a, const Counter *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/*
+ * Lists the numbers of the n entries with the most rows, and of the older ones among the last equal
+ * ones, n at least 1. Returns the largest count of the other entries, of which there must be one.
+ */
+static int64
+select_entries(const ValueTable *table, int64 n, int64 *numbers)
+{
+	uint64 *codes = palloc(table->n * sizeof(uint64));
+	uint64 *spare = palloc(table->n * sizeof(uint64));
+	int64 rank = table->n - n;
+	int64 listed = 0, equal = n, largest = 0;
+	uint64 least;
+
+	for (int64 i = 0; i < table->n; i++)
+		codes[i] = table->entries[i].count;
+	select_ranks(codes, spare, table->n, &rank, 0, 1, &least);
+	pfree(codes);
+	pfree(spare);
+	for (int64 i = 0; i < table->n; i++)
+		equal -= table->entries[i].count > (int64) least;
+	for (int64 i = 0; i < table->n; i++)
+	{
+		int64 count = table->entries[i].count;
+
+		if (count > (int64) least || (count == (int64) least && equal-- > 0))
+			numbers[listed++] = i;
+		else
+			largest = Max(largest, count);
+	}
+	return largest;
+}
+
+/*
+ * Lists the numbers of n entries as select_entries() does, but fewer of them if their values take
+ * too many bytes. Sets n to how many these are. Returns the largest count of the others, or 0.
+ */
+static int64
+select_bytes(const ValueTable *table, int64 *n, int64 *numbers)
+{
+	Counter *sorted = palloc(table->n * sizeof(Counter));
+	Size bytes = 0;
+	int64 listed;
+	int64 largest;
+
+	for (int64 i = 0; i < table->n; i++)
+		sorted[i] = (Counter){table->entries[i].count, i};
+	sort_counters(sorted, table->n);
+	for (listed = 0; listed < *n; listed++)
+	{
+		numbers[listed] = sorted[listed].number;
+		bytes += datumGetSize(table->entries[numbers[listed]].value, false, table->type->typlen);
+		if (listed > 0 && bytes > MOST_BYTES / 2)
+			break;
+	}
+	largest = listed < table->n ? sorted[listed].count : 0;
+	pfree(sorted);
+	*n = listed;
+	return largest;
+}
+
 /* Removes the values with the fewest rows if there are too many, or they take too many bytes. */
 static void
 free_places(ValueCounts *state)
 {
 	ValueTable *table = state->table;
-	int64 counters = counters_of(state->k);
-	Size bytes = 0;
-	Counter *sorted;
+	int64 n = counters_of(state->k);
 	int64 *numbers;
-	int64 n;
+	int64 largest;
 
-	if (table->n < 2 * counters && (table->bytes <= MOST_BYTES || table->n == 1))
+	if (table->n < 2 * n && (table->bytes <= MOST_BYTES || table->n == 1))
 		return;
-	sorted = palloc(table->n * sizeof(Counter));
-	numbers = palloc(table->n * sizeof(int64));
-	for (int64 i = 0; i < table->n; i++)
-		sorted[i] = (Counter){table->entries[i].count, i};
-	sort_counters(sorted, table->n);
-	for (int64 i = 0; i < table->n; i++)
-		numbers[i] = sorted[i].number;
-	for (n = 0; n < Min(table->n, counters); n++)
-	{
-		if (!table->type->typbyval)
-			bytes += datumGetSize(table->entries[numbers[n]].value, false, table->type->typlen);
-		if (n > 0 && bytes > MOST_BYTES / 2)
-			break;
-	}
-	if (n < table->n)
-		state->floor = Max(state->floor, table->entries[numbers[n]].count);
+	n = Min(n, table->n);
+	numbers = palloc(n * sizeof(int64));
+	if (table->bytes > MOST_BYTES / 2)
+		largest = select_bytes(table, &n, numbers);
+	else
+		largest = select_entries(table, n, numbers);
+	state->floor = Max(state->floor, largest);
 	value_table_keep(table, numbers, n);
 	pfree(numbers);
-	pfree(sorted);
 }
 
 /* ---- transition functions ------------------------------------------------------------ */

@@ -49,6 +49,7 @@ typedef struct FallbackCall
 	GridSums by_group;
 	TopCall top;       /* top_entries.c adds the rows to states of this call, if n is not 0 */
 	bool top_by_value; /* the same, and entries have no memory of their own */
+	TopSlab top_slab;
 
 	/* valid for one batch */
 	bool skipped; /* no row counts */
@@ -537,14 +538,16 @@ top_context(void *arg, uint32 at)
 static TopEntries
 top_entries(TopPlace *place, int o)
 {
-	return (TopEntries){.fallback = &place->work->spec->fallbacks[o],
-						.call = &place->work->calls[o].top,
-						.table = place->table,
-						.states = (char *) &group_fallbacks(place->table, place->table->rows)[o],
-						.picked = place->work->picked,
-						.temp = place->work->temp->ecxt_per_tuple_memory,
-						.context = top_context,
-						.arg = place};
+	return (TopEntries){
+		.fallback = &place->work->spec->fallbacks[o],
+		.call = &place->work->calls[o].top,
+		.table = place->table,
+		.states = (char *) &group_fallbacks(place->table, place->table->rows)[o],
+		.picked = place->work->picked,
+		.temp = place->work->temp->ecxt_per_tuple_memory,
+		.slab = place->table->mode == TABLE_SEGMENTED ? NULL : &place->work->calls[o].top_slab,
+		.context = top_context,
+		.arg = place};
 }
 
 /*
@@ -842,6 +845,14 @@ fallbacks_group_bytes(const FallbackWork *work, const GroupTable *table)
 	return bytes > work->empty ? (bytes - work->empty) / (double) table->ngroups : 0;
 }
 
+/* Called when the context of states is reset. */
+static void
+forget_slabs(FallbackWork *work)
+{
+	for (int o = 0; o < work->spec->nfallbacks; o++)
+		work->calls[o].top_slab = (TopSlab){0};
+}
+
 /*
  * Called before group_table_carry_last makes the last of several rows row 0: frees the states of
  * all other rows.
@@ -851,6 +862,7 @@ fallbacks_carry_last(FallbackWork *work)
 {
 	ExprContext *done = work->carry[0];
 
+	forget_slabs(work);
 	ReScanExprContext(done);
 	ReScanExprContext(work->states);
 	work->carry[0] = work->carry[1];
@@ -865,6 +877,7 @@ fallbacks_reset(FallbackWork *work)
 		work->calls[o].seen.dictionary = 0;
 		work->calls[o].by_group = (GridSums){.kind = work->calls[o].exact};
 	}
+	forget_slabs(work);
 	ReScanExprContext(work->states);
 	ReScanExprContext(work->carry[0]);
 	ReScanExprContext(work->carry[1]);

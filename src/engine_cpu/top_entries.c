@@ -16,9 +16,14 @@
 #include "columns/column_value.h"
 #include "engine_cpu/top_entries.h"
 
-/* Rows of groups are prefetched so many rows of the batch ahead, and then the states. */
+/* Rows of groups are prefetched so many rows of the batch ahead. */
 #define PREFETCH_ROWS 24
-#define PREFETCH_STATES 12
+
+/*
+ * So many rows of the batch are picked, which prefetches their states, before they are added. Both
+ * passes find the rows of groups in the CPU's first cache.
+ */
+#define BLOCK_ROWS 128
 
 /* States with more entries than this are searched by top_n.c. */
 #define MOST_SEARCHED 32
@@ -59,6 +64,30 @@ row_counts(const TopEntries *top, const Batch *batch, const Column *keys, int i)
 	return true;
 }
 
+/* A slab's allocations, of which the first one is small, as there may be many aggregates. */
+#define CACHE_LINE 64
+#define SLAB_FIRST 512
+#define SLAB_MOST 4096
+
+/* Returns an empty state in cxt, in one cache line if it is small enough. */
+static TopState *
+create_state(const TopEntries *top, MemoryContext cxt)
+{
+	TopSlab *slab = top->slab;
+
+	if (slab == NULL || top_n_empty_bytes(top->call) > CACHE_LINE)
+		return top_n_create(top->call, cxt);
+	if (slab->left == 0)
+	{
+		slab->bytes = slab->bytes == 0 ? SLAB_FIRST : Min(slab->bytes * 2, SLAB_MOST);
+		slab->next = (char *) TYPEALIGN(CACHE_LINE, MemoryContextAlloc(cxt, slab->bytes));
+		slab->left = slab->bytes / CACHE_LINE - 1;
+	}
+	slab->left--;
+	slab->next += CACHE_LINE;
+	return top_n_init(top->call, slab->next - CACHE_LINE);
+}
+
 /* Offers row i of a batch, which counts, to the state of the group at an offset. */
 static pg_noinline void
 offer_row(const TopEntries *top, const Batch *batch, uint32 at, int i)
@@ -76,7 +105,7 @@ offer_row(const TopEntries *top, const Batch *batch, uint32 at, int i)
 	{
 		FallbackState *entry = group_entry(top, at);
 
-		state = top_n_create(top->call, cxt);
+		state = create_state(top, cxt);
 		entry->value = PointerGetDatum(state);
 		entry->isnull = entry->notrans = entry->fresh = false;
 	}
@@ -163,19 +192,19 @@ upper_half(int64 rank, bool narrow)
 /*
  * Functions for keys of the C type value_t:
  *
- * - NAME_pick writes the rows that may be among the n best of their groups to top->picked, and
- *   returns how many these are.
+ * - NAME_pick writes those of the given rows that may be among the n best of their groups to
+ *   top->picked, prefetches their states, and returns how many these are.
  * - NAME_add adds one such row to its state.
  * - NAME_add_picked adds all of them.
  */
 #define ADD_ROWS(NAME, value_t, CODE, from_datum, to_datum) \
 	static int NAME##_pick(const TopEntries *top, const Batch *batch, const Column *keys, \
-						   bool smallest) \
+						   int from, int to, bool smallest) \
 	{ \
 		const value_t *x = keys->values; \
 		const uint32 *at = top->table->at; \
 		int n = 0; \
-		for (int i = 0; i < batch->nrows; i++) \
+		for (int i = from; i < to; i++) \
 		{ \
 			if (i + PREFETCH_ROWS < batch->nrows && at[i + PREFETCH_ROWS] != NO_GROUP) \
 				__builtin_prefetch(group_entry(top, at[i + PREFETCH_ROWS]), 1); \
@@ -183,7 +212,10 @@ upper_half(int64 rank, bool narrow)
 				upper_half(RANK(CODE(x[i])), IS_NARROW(value_t)) <= \
 					group_entry(top, at[i])->bound && \
 				row_counts(top, batch, keys, i)) \
+			{ \
+				prefetch_state(group_state(top, at[i])); \
 				top->picked[n++] = i; \
+			} \
 		} \
 		return n; \
 	} \
@@ -220,12 +252,13 @@ upper_half(int64 rank, bool narrow)
 	{ \
 		const Column *values = &batch->cols[top->fallback->argcol[0]]; \
 		const uint32 *at = top->table->at; \
-		int n = NAME##_pick(top, batch, keys, smallest); \
-		for (int p = 0; p < n; p++) \
+		for (int from = 0; from < batch->nrows; from += BLOCK_ROWS) \
 		{ \
-			if (p + PREFETCH_STATES < n) \
-				prefetch_state(group_state(top, at[top->picked[p + PREFETCH_STATES]])); \
-			NAME##_add(top, batch, keys, values, at[top->picked[p]], top->picked[p], smallest); \
+			int to = Min(from + BLOCK_ROWS, batch->nrows); \
+			int n = NAME##_pick(top, batch, keys, from, to, smallest); \
+			for (int p = 0; p < n; p++) \
+				NAME##_add(top, batch, keys, values, at[top->picked[p]], top->picked[p], \
+						   smallest); \
 		} \
 	}
 #define ADD_INTEGERS(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \

@@ -10,6 +10,14 @@
 #include "aggregates/top_n.h"
 #include "groups/table.h"
 
+/* Memory for small states, each of which takes one cache line; empty if it is all zeros. */
+typedef struct TopSlab
+{
+	char *next; /* memory for `left` states */
+	int left;
+	int bytes; /* of the last allocation */
+} TopSlab;
+
 /* Where the states of one aggregate are. */
 typedef struct TopEntries
 {
@@ -19,6 +27,7 @@ typedef struct TopEntries
 	char *states;       /* the FallbackState in the first row of the table */
 	uint32 *picked;     /* memory for numbers of the rows of a batch */
 	MemoryContext temp; /* is reset here */
+	TopSlab *slab;      /* NULL: states are not in one context */
 	/* Returns the memory context for states of the group at an offset. */
 	MemoryContext (*context)(void *arg, uint32 at);
 	void *arg;
