@@ -130,10 +130,10 @@ typedef struct FallbackAgg
 	bool initnull;
 	int nargs;
 	int argcol[FUNC_MAX_ARGS]; /* COLUMN_DATUM, COLUMN_DEC if unrepresentable_only; for exact and
-								  top_n integers and floats, too */
+								  top_n integers and floats, too; keys of top_n may be COLUMN_DEC */
 	bool exact; /* an exact aggregate: all with its transition function have equal states */
 	int top_n;  /* gpu_max_n and its like, with this constant n, which is no argument here, and keys
-				   of integers or floats; else 0 */
+				   of integers, floats or decimals; else 0 */
 	int filter;
 	int set;                   /* as in SlotSpec */
 	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */

@@ -206,6 +206,7 @@ typedef enum ArgumentForm
 {
 	ARGUMENT_DATUM,
 	ARGUMENT_VALUE,   /* a value of the type that expr_column_type() returns */
+	ARGUMENT_KEY,     /* the same; numerics of several scales as decimals of the usual scale */
 	ARGUMENT_DECIMAL, /* the same; numerics of several scales as decimals of the largest or the
 						 usual scale */
 	ARGUMENT_SCALE,   /* the display scale of such decimals */
@@ -249,9 +250,9 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 		col->type = COLUMN_DATUM;
 		col->scale = 0;
 	}
-	else if (form == ARGUMENT_DECIMAL && col->type == COLUMN_DATUM)
+	else if ((form == ARGUMENT_DECIMAL || form == ARGUMENT_KEY) && col->type == COLUMN_DATUM)
 	{
-		if (expr_decimal_scales(expr, &least, &col->scale))
+		if (form == ARGUMENT_DECIMAL && expr_decimal_scales(expr, &least, &col->scale))
 		{
 			col->type = COLUMN_DEC;
 			col->form = NUMERIC_ANY_SCALE;
@@ -522,17 +523,34 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 }
 
 /*
+ * Returns whether the engine can add a column of keys to the states of gpu_max_n and its like: keys
+ * are integers, floats or decimals in the type's default order.
+ */
+static bool
+can_be_keys(const AggSpec *spec, Aggref *aggref, const int *args, int i, int set)
+{
+	Node *expr = argument_expression(aggref, i);
+	ColumnSpec col = {.input = args[i]};
+
+	if (spec_type_has_codes(exprType(expr)))
+		return true;
+	argument_type(spec, expr, ARGUMENT_KEY, &col);
+	return col.type == COLUMN_DEC && set == 0;
+}
+
+/*
  * For gpu_max_n and its like: removes n from the arguments if the engine can add columns to the
- * states: n is a valid constant, and keys are integers or floats in the type's default order.
+ * states, and n is a valid constant.
  */
 static void
-take_constant_n(FallbackAgg *fallback, Aggref *aggref, PlanState *parent, ExprContext *econtext)
+take_constant_n(const AggSpec *spec, FallbackAgg *fallback, Aggref *aggref, const int *args,
+				PlanState *parent, ExprContext *econtext)
 {
 	int last = fallback->nargs - 1;
 	Datum n;
 
 	if (!fallback->builtin || top_n_form_of(&fallback->transfn) < 0 ||
-		!spec_type_has_codes(exprType(argument_expression(aggref, last - 1))) ||
+		!can_be_keys(spec, aggref, args, last - 1, fallback->set) ||
 		!evaluate_fixed_argument(aggref, last, parent, econtext, &n) || DatumGetInt32(n) < 1 ||
 		DatumGetInt32(n) > TOP_MAX_N)
 		return;
@@ -544,6 +562,8 @@ take_constant_n(FallbackAgg *fallback, Aggref *aggref, PlanState *parent, ExprCo
 static ArgumentForm
 fallback_argument_form(const FallbackAgg *fallback, const Aggref *aggref, int i)
 {
+	if (fallback->top_n > 0 && i == fallback->nargs - 1)
+		return ARGUMENT_KEY;
 	return fallback->exact ||
 			(fallback->top_n > 0 && spec_type_has_codes(exprType(argument_expression(aggref, i)))) ?
 		ARGUMENT_VALUE :
@@ -672,7 +692,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 	{
 		fallback.unrepresentable_only = by_slots;
 		if (!by_slots)
-			take_constant_n(&fallback, aggref, parent, econtext);
+			take_constant_n(spec, &fallback, aggref, args, parent, econtext);
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
 			fallback.argcol[i] = add_argument(

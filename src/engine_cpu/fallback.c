@@ -150,7 +150,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 		{
 			call->top = top_n_call(&fallback->transfn, top_n_form_of(&fallback->transfn),
 								   fallback->collation, fallback->top_n);
-			call->top_by_value = spec->cols[fallback->argcol[0]].type != COLUMN_DATUM;
+			call->top_by_value = top_entries_are_by_value(spec, fallback);
 		}
 		call->trans =
 			prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);

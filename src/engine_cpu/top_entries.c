@@ -2,8 +2,8 @@
  * top_entries.c
  *	  The n best entries of groups (aggregates/top_n.c), a batch at a time.
  *
- * The aggregates are fallback aggregates, but columns of integers and floats are added to their
- * states here, without calls of transition functions. A key has a rank, an integer that is smaller
+ * The aggregates are fallback aggregates, but columns of integers, floats and decimals are added to
+ * their states here, without calls of transition functions. A key has a rank, an integer that is smaller
  * for better keys. Most rows have a greater rank than the last entry of a full state. The upper
  * half of that entry's rank is next to the group's keys (FallbackState.bound), so that such a row
  * is dropped before its state is read. Of the other rows, those with by-value entries and a small n
@@ -88,6 +88,15 @@ create_state(const TopEntries *top, MemoryContext cxt)
 	return top_n_init(top->call, slab->next - CACHE_LINE);
 }
 
+/* Returns the key in row i, which is not NULL. Numerics are made in the current context. */
+static inline Datum
+key_datum(const Column *keys, int i)
+{
+	if (keys->type == COLUMN_DEC && column_is_unrepresentable(keys, i))
+		return keys->unrepresentable_values[i];
+	return column_datum(keys->type, keys->scale, keys->values, i);
+}
+
 /* Offers row i of a batch, which counts, to the state of the group at an offset. */
 static pg_noinline void
 offer_row(const TopEntries *top, const Batch *batch, uint32 at, int i)
@@ -115,10 +124,9 @@ offer_row(const TopEntries *top, const Batch *batch, uint32 at, int i)
 		if (!value.isnull)
 			value.value = column_datum(values->type, values->scale, values->values, i);
 	}
-	top_n_offer(state, &top->call->types, top->call->collation,
-				column_datum(keys->type, keys->scale, keys->values, i), value, cxt);
+	top_n_offer(state, &top->call->types, top->call->collation, key_datum(keys, i), value, cxt);
 	MemoryContextSwitchTo(old);
-	if (values->type == COLUMN_DATUM)
+	if (values->type == COLUMN_DATUM || keys->type == COLUMN_DEC)
 		MemoryContextReset(top->temp);
 }
 
@@ -271,6 +279,68 @@ COLUMN_FLOATS(ADD_FLOATS)
 #undef ADD_INTEGERS
 #undef ADD_ROWS
 
+/*
+ * Returns an unsigned integer that is not smaller for a greater decimal. For most pairs of decimals
+ * whose quotient is not near 1, it is greater.
+ */
+static inline uint32
+decimal_code(gpuagg_i128 x)
+{
+	float nearest = x == (int64) x ? (float) (int64) x : (float) x;
+	uint32 sign = (uint32) 1 << 31;
+	uint32 bits;
+
+	memcpy(&bits, &nearest, sizeof(bits));
+	return bits & sign ? ~bits : bits | sign;
+}
+
+/* Sets the bound of the group at an offset, if its state is full and its last key a decimal. */
+static void
+set_decimal_bound(const TopEntries *top, const Column *keys, uint32 at, bool smallest)
+{
+	const TopState *state = group_state(top, at);
+	gpuagg_i128 last;
+
+	group_entry(top, at)->bound = PG_UINT32_MAX;
+	if (state->count == state->n &&
+		column_store_decimal(keys->scale, &last, state->keys[state->n - 1]))
+		group_entry(top, at)->bound = RANK(decimal_code(last));
+}
+
+/*
+ * Adds the rows of a batch whose keys are numerics. All rows that may be among the n best are
+ * offered, and so are keys that are not decimals of the column's scale. So equal keys with other
+ * display scales have their order.
+ */
+static void
+add_decimals(const TopEntries *top, const Batch *batch, const Column *keys, bool smallest)
+{
+	const gpuagg_i128 *x = keys->values;
+	const uint32 *at = top->table->at;
+
+	for (int i = 0; i < batch->nrows; i++)
+	{
+		if (i + PREFETCH_ROWS < batch->nrows && at[i + PREFETCH_ROWS] != NO_GROUP)
+			__builtin_prefetch(group_entry(top, at[i + PREFETCH_ROWS]), 1);
+		if (at[i] == NO_GROUP || !row_counts(top, batch, keys, i) ||
+			(!column_is_unrepresentable(keys, i) &&
+			 RANK(decimal_code(x[i])) > group_entry(top, at[i])->bound))
+			continue;
+		offer_row(top, batch, at[i], i);
+		set_decimal_bound(top, keys, at[i], smallest);
+	}
+}
+
+bool
+top_entries_are_by_value(const AggSpec *spec, const FallbackAgg *fallback)
+{
+	for (int a = 0; a < fallback->nargs; a++)
+		if (spec->cols[fallback->argcol[a]].type == COLUMN_DATUM ||
+			spec->cols[fallback->argcol[a]].type == COLUMN_DEC)
+			return false;
+	return true;
+}
+
 void
 top_entries_add_batch(const TopEntries *top, const Batch *batch)
 {
@@ -285,6 +355,9 @@ top_entries_add_batch(const TopEntries *top, const Batch *batch)
 		break;
 		COLUMN_SCALARS(X)
 #undef X
+		case COLUMN_DEC:
+			add_decimals(top, batch, keys, smallest);
+			break;
 		default:
 			elog(ERROR, "keys of column type %d have no codes", (int) keys->type);
 	}

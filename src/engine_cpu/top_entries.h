@@ -33,6 +33,9 @@ typedef struct TopEntries
 	void *arg;
 } TopEntries;
 
+/* Returns whether entries of an aggregate with top_n > 0 have no memory of their own. */
+extern bool top_entries_are_by_value(const AggSpec *spec, const FallbackAgg *fallback);
+
 /* Adds row i of a batch to the state of its group, which has this offset, if the row counts. */
 extern void top_entries_add_row(const TopEntries *top, const Batch *batch, uint32 at, int i);
 

@@ -223,3 +223,26 @@ SELECT gpuagg_merge(gpuagg_pack(CASE i WHEN 1 THEN 'gpu_max_n(anyelement, int4)'
 SELECT gpuagg_pack('gpu_max_n(anyelement, int4)', 'tops'::regclass, 1);
 SELECT gpuagg_pack('gpu_argmax_n(anyelement, anycompatible, int4)', 1, 'tops'::regclass, 1);
 SELECT gpuagg_merge(gpuagg_pack('gpu_argmax_n(anyelement, anycompatible, int4)', 'tops'::regclass, 1, 1)) IS NOT NULL AS value_by_name;
+
+-- Numerics of several display scales, NaN and infinities: how many groups differ between the plain aggregate and the custom scan, which
+-- reads decimals of one scale as integers. Equal keys that look different are in the order of their bytes.
+CREATE TABLE top_numerics AS SELECT i % 4 AS g, i * 37 % 300 AS many, i % 7 AS v, (i * 31 % 400 / 100.0)::numeric(6, 2) AS declared,
+	CASE WHEN i > 3000 THEN NULL WHEN i % 101 = 0 THEN 'NaN' WHEN i % 103 = 0 THEN '-Infinity' WHEN i % 107 = 0 THEN 1e30 * (i % 2 * 2 - 1)
+		WHEN i % 5 = 0 THEN round(i % 40 / 10.0, 1 + i % 3) ELSE (i * 31 % 400 - 200) / 100.0 END::numeric AS free
+FROM generate_series(1, 3010) i;
+ANALYZE top_numerics;
+CREATE VIEW numeric_tops AS SELECT g, NULL::int AS many, gpu_max_n(free, 9)::text AS a, gpu_min_n(free, 30)::text AS b, gpu_argmax_n(v, free, 5)::text AS c,
+	gpu_argmin_n(free, declared, 50)::text AS d, gpu_max_n(declared, 2) FILTER (WHERE v > 2)::text AS e, gpu_sum(free) FILTER (WHERE abs(free) < 100)::text AS f
+FROM top_numerics GROUP BY g
+UNION ALL
+SELECT NULL, many, gpu_max_n(free, 3)::text, gpu_min_n(declared, 1)::text, gpu_argmax_n(free, free, 4)::text, gpu_argmin_n(v, free, 2)::text, gpu_max_n(-declared, 2)::text, NULL
+FROM top_numerics GROUP BY many;
+SET gpuagg.require = forbid;
+CREATE TEMP TABLE plain_tops AS TABLE numeric_tops;
+SET gpuagg.require = require;
+CREATE TEMP TABLE custom_tops AS TABLE numeric_tops;
+RESET gpuagg.require;
+SELECT count(*) AS groups, count(*) - (SELECT count(*) FROM (TABLE plain_tops INTERSECT TABLE custom_tops) s) AS different FROM plain_tops;
+SELECT a, c, e FROM custom_tops WHERE g = 1;
+DROP VIEW numeric_tops;
+DROP TABLE top_numerics;
