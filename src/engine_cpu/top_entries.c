@@ -3,11 +3,11 @@
  *	  The n best entries of groups (aggregates/top_n.c), a batch at a time.
  *
  * The aggregates are fallback aggregates, but columns of integers, floats and decimals are added to
- * their states here, without calls of transition functions. A key has a rank, an integer that is smaller
- * for better keys. Most rows have a greater rank than the last entry of a full state. The upper
- * half of that entry's rank is next to the group's keys (FallbackState.bound), so that such a row
- * is dropped before its state is read. Of the other rows, those with by-value entries and a small n
- * are inserted here; all others are left to top_n.c.
+ * their states here, without calls of transition functions. A key has a rank, an integer that is
+ * smaller for better keys. Most rows have a greater rank than the last entry of a full state. The
+ * upper half of that entry's rank is next to the group's keys (FallbackState.bound), so that such a
+ * row is dropped before its state is read. Of the other rows, those with by-value entries and a
+ * small n are inserted here; all others are left to top_n.c.
  */
 #include "postgres.h"
 
