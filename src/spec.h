@@ -259,6 +259,16 @@ spec_has_sets(const AggSpec *spec)
 	return spec->ndistincts > 0 || spec->nordered_sets > 0;
 }
 
+/* True if the spec has gpu_max_n or its like, of which an engine may sort the keys. */
+static inline bool
+spec_has_top_n(const AggSpec *spec)
+{
+	for (int f = 0; f < spec->nfallbacks; f++)
+		if (spec->fallbacks[f].top_n > 0)
+			return true;
+	return false;
+}
+
 /* Returns the ordered set whose results this fallback aggregate has, or -1. */
 static inline int
 spec_set_of_fallback(const AggSpec *spec, int fallback)

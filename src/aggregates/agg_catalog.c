@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
@@ -428,6 +429,22 @@ bool
 aggmap_is_ordered_set(const Aggref *aggref)
 {
 	return aggmap_row_is_ordered_set(aggmap_lookup(aggref->aggfnoid).row, aggref);
+}
+
+bool
+aggmap_is_top_n(const Aggref *aggref)
+{
+	const TargetEntry *n, *key, *value;
+
+	if (aggmap_partial_kind(aggref->aggfnoid) != PARTIAL_TOP_N || aggref->aggdistinct != NIL ||
+		list_length(aggref->aggargtypes) < 2)
+		return false;
+	value = linitial_node(TargetEntry, aggref->args);
+	key = list_nth_node(TargetEntry, aggref->args, list_length(aggref->aggargtypes) - 2);
+	n = list_nth_node(TargetEntry, aggref->args, list_length(aggref->aggargtypes) - 1);
+	return spec_type_has_codes(exprType((Node *) key->expr)) &&
+		spec_type_has_codes(exprType((Node *) value->expr)) &&
+		!contain_var_clause((Node *) n->expr);
 }
 
 /*

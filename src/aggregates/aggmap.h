@@ -110,6 +110,12 @@ extern bool aggmap_is_extreme(const Aggref *aggref);
 extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 
 /*
+ * Returns whether this is gpu_max_n or its like, with arguments whose 64-bit codes an engine may
+ * sort, judging by the aggregate alone: n may be invalid.
+ */
+extern bool aggmap_is_top_n(const Aggref *aggref);
+
+/*
  * Returns whether this aggregate is supported. If not, sets *why to the reason for EXPLAIN and
  * gpuagg.require, e.g. "VARIADIC inside gpu_sum". Considers the aggregate alone (its kind, ORDER
  * BY, direct arguments, and whether states can be merged if parallel), not the keys or the plan.

@@ -14,7 +14,8 @@
  *
  * The engines have no monoid for it: it is a fallback aggregate. Where n is a constant and keys are
  * integers or floats, the CPU engine adds columns to the states (engine_cpu/top_entries.c), without
- * calls of the transition functions.
+ * calls of the transition functions; and the GPU engine makes states of values that are sorted on
+ * the GPU (engine_cuda/top_n.c).
  */
 #include "postgres.h"
 
@@ -203,6 +204,16 @@ TopState *
 top_n_create(const TopCall *call, MemoryContext cxt)
 {
 	return top_n_init(call, MemoryContextAlloc(cxt, top_n_empty_bytes(call)));
+}
+
+TopState *
+top_n_make(const TopCall *call, int count, MemoryContext cxt)
+{
+	TopState *state =
+		init_state(call, count, MemoryContextAlloc(cxt, state_size(call, count)));
+
+	state->count = count;
+	return state;
 }
 
 /* Moves the entries of a state in cxt to an allocation of their own with room for more. */
@@ -516,8 +527,7 @@ top_n_unpack(const TopCall *call, const bytea *bytes)
 		return NULL;
 	if (count < 1 || count > call->n || size - 1 != count * entry)
 		elog(ERROR, "packed state of %s is invalid", form_names[call->form]);
-	state = init_state(call, count, palloc(state_size(call, count)));
-	state->count = count;
+	state = top_n_make(call, count, CurrentMemoryContext);
 	memcpy(state->keys, from, count * sizeof(Datum));
 	if (call->form & TOP_OF_KEYS)
 		memcpy(top_n_values(state), from + count * sizeof(Datum), count * sizeof(NullableDatum));

@@ -101,6 +101,12 @@ extern size_t top_n_empty_bytes(const TopCall *call);
 extern TopState *top_n_init(const TopCall *call, void *memory);
 
 /*
+ * Returns a state in cxt with `count` entries, at least one and at most n, which the caller writes:
+ * keys, and with TOP_OF_KEYS values, the best first.
+ */
+extern TopState *top_n_make(const TopCall *call, int count, MemoryContext cxt);
+
+/*
  * Adds an entry with a copy of the key and value in cxt, the context of the state, if it is among
  * the n best ones; the last entry of a full state is removed. May leave temporary memory in the
  * current context, unless the types are by-value. `types` is set here if it is not set yet.

@@ -3,7 +3,9 @@
  *	  The state of the CUDA engine, and the functions that its files share.
  *
  * client_session.c		sessions with the server: opened for a query, given back
- * ordered_sets.c	results of ordered sets: picks values of groups at the server
+ * picks.c			picks values of groups at the server
+ * ordered_sets.c	results of ordered sets
+ * top_n.c			states of gpu_max_n and its like
  * column_keys.c	keys of groups that are codes of a stored column
  * groups.c			fetches groups of the server in chunks
  * rows.c			sends rows to the server, or to the CPU fallback
@@ -141,6 +143,15 @@ extern EngineStatus cuda_begin_open(CudaEngine *cuda, const Batch *first);
 /* The same, and waits for the answer. */
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
+/* Number of positions that are picked together. */
+#define PICK_PLACES 65536
+
+/*
+ * picks.c: sets values[i] to the value of a set at position places[i], for n of them. Returns false
+ * if the session is lost.
+ */
+extern bool cuda_pick(CudaEngine *cuda, int set, const int32 *places, Size n, int64 *values);
+
 /*
  * ordered_sets.c: raises core's error if a percentile's fraction is out of range, for a query
  * without keys and without rows.
@@ -149,6 +160,19 @@ extern void cuda_check_fractions(CudaEngine *cuda);
 /* Fills in out->fallbacks, in the current memory context. Returns false if the session is lost. */
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 								   GroupBatch *out);
+
+/*
+ * top_n.c: returns how many of the first groups have states of gpu_max_n and its like of at most
+ * `room` bytes together, at least one.
+ */
+extern uint32 cuda_top_n_fitting(const CudaEngine *cuda, const WireGroups *groups,
+								 const char *buffer, size_t room);
+/*
+ * Makes these states in out->fallbacks, in the current memory context. Returns false if the session
+ * is lost.
+ */
+extern bool cuda_pick_top_n(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
+							GroupBatch *out);
 
 /*
  * column_keys.c: unpacks key `k` of n groups, whose codes are those of a stored column, with values

@@ -226,14 +226,14 @@ may_be_null(const Resident *r, const bool *nulls, uint16 operand)
 
 /*
  * Adds a check of floats, unless the column's bounds make it unnecessary. Floats that may overflow
- * a sum, and -0 in an extreme, are undetermined.
+ * a sum, -0 in an extreme, and -0 and NaN among the n best are undetermined.
  */
 static uint16
 check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 {
 	int s = expr_program_stored(r->program, a);
 	double safe = col->safe > 0 ? col->safe : HUGE_VAL;
-	bool zeros = col->extreme;
+	bool zeros = col->extreme || col->returned;
 	bool large = col->safe > 0;
 	int64 bits;
 
@@ -275,6 +275,8 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 			return expr_program_emit(r->program, VECTOR_IS_TRUE, 0, a, 0, 0);
 		case TRAVEL_KEY_CODES:
 		case TRAVEL_VALUE_CODES:
+			if (col->returned)
+				a = check_floats(r, col, a, type);
 			return expr_program_emit(r->program,
 									 type == COLUMN_F32 ? VECTOR_F32_CODE : VECTOR_F64_CODE,
 									 col->travel == TRAVEL_KEY_CODES, a, 0, 0);

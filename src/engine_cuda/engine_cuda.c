@@ -87,7 +87,7 @@ single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 		return NULL;
 	if (spec->ordered)
 		return "all ordered rows must fit into GPU memory, and the input cannot be read twice";
-	if (spec_has_sets(spec))
+	if (query->wire->nsets > 0)
 		return "all distinct or ordered values must fit into GPU memory, and the input cannot be "
 			   "read twice";
 	for (int k = 0; k < spec->nkeys; k++)

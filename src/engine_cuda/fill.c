@@ -5,6 +5,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "engine_cuda/query.h"
 #include "aggregates/matrix.h"
 
@@ -231,6 +233,41 @@ cuda_query_note_negative_zero(CudaQuery *query, const Batch *batch)
 		note_negative_zero(query, c, &batch->cols[query->cols[c].col], 0, batch->nrows);
 }
 
+/*
+ * Returns whether one of these floats is -0, or a NaN other than the usual one. Codes do not
+ * preserve such NaNs.
+ */
+static bool
+has_unusual(const Column *in, int from, int n)
+{
+	switch (in->type)
+	{
+#define X(NAME, value_t, bits_t, ...) \
+	case COLUMN_##NAME: \
+	{ \
+		const bits_t *bits = (const bits_t *) in->values + from; \
+		const value_t *x = (const value_t *) in->values + from; \
+		const bits_t negative_zero = (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
+		value_t nan = (value_t) gpuagg_code_f64(gpuagg_f64_code(NAN)); \
+		bits_t usual; \
+		bool any = false; \
+\
+		memcpy(&usual, &nan, sizeof(usual)); \
+		for (int i = 0; i < n; i++) \
+			any |= bits[i] == negative_zero || x[i] != x[i]; \
+		for (int i = 0; i < n && any; i++) \
+			if ((bits[i] == negative_zero || (x[i] != x[i] && bits[i] != usual)) && \
+				!column_is_null(in, from + i)) \
+				return true; \
+		return false; \
+	}
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			return false;
+	}
+}
+
 static bool
 is_sent_unchanged(const CudaColumn *col, const Column *in)
 {
@@ -372,6 +409,7 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 			case TRAVEL_KEY_CODES:
 			case TRAVEL_VALUE_CODES:
 				fill_codes(col, buffer, rows, in, from, n);
+				query->unusual_floats |= col->returned && has_unusual(in, from, n);
 				break;
 			case TRAVEL_RUNS:
 				break;

@@ -245,8 +245,8 @@ copy_keys(CudaEngine *cuda, const char *packed, size_t *left, GroupBatch *out)
 }
 
 /*
- * Makes a batch of a chunk's groups, or of the first ones if the values of their keys have too many
- * bytes: *groups has only these then, and the next chunk begins with the others. Returns false if
+ * Makes a batch of a chunk's groups, or of the first ones if the values of their keys or their n
+ * best have too many bytes: *groups has only these then, and the next chunk begins with the others. Returns false if
  * the session is lost.
  */
 static bool
@@ -255,7 +255,7 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 	const size_t room = Max(cuda->env.mem_limit / 2, WIRE_BUFFER_BYTES);
 	size_t left = 0;
 
-	for (uint32 n = groups->n; left == 0; n = (n + 1) / 2)
+	for (uint32 n = cuda_top_n_fitting(cuda, groups, buffer, room); left == 0; n = (n + 1) / 2)
 	{
 		MemoryContextReset(cuda->group_cxt);
 		group_batch_init(out, cuda->spec, n, false);
@@ -274,7 +274,7 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 /*
  * Sets the states of fallback aggregates to their initial values. They exist here only for
  * unrepresentable numerics, which no row has that the server got. Fallback aggregates of ordered
- * sets get their results later.
+ * sets, and of the n best, get their states later.
  */
 static void
 copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
@@ -351,7 +351,8 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	}
 	old = MemoryContextSwitchTo(cuda->group_cxt);
 	if (!copy_groups(cuda, &groups, buffer, out) ||
-		(cuda->spec->nordered_sets > 0 && !cuda_pick_ordered_sets(cuda, &groups, buffer, out)))
+		!cuda_pick_ordered_sets(cuda, &groups, buffer, out) ||
+		!cuda_pick_top_n(cuda, &groups, buffer, out))
 	{
 		MemoryContextSwitchTo(old);
 		cuda_fail_client(cuda);
@@ -386,7 +387,7 @@ cuda_release(EState *estate, bool in_steps)
 			if (!in_steps)
 				cuda->next_group = cuda->result.ngroups;
 			/* these need the server while groups are fetched */
-			else if (cuda->spec->nordered_sets > 0 || cuda_query_has_column_codes(cuda->query))
+			else if (cuda->query->wire->nsets > 0 || cuda_query_has_column_codes(cuda->query))
 				continue;
 			else if (!spool_groups(cuda))
 				continue;

@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
@@ -16,12 +15,6 @@
 #include "engine_cuda/cuda_engine.h"
 #include "groups/value_store.h"
 #include "operators/select.h"
-
-/* The buffer for positions. Groups are in buffer 0. */
-#define PICK_BUFFER 1
-
-/* Number of positions that are picked together. */
-#define PICK_PLACES 65536
 
 /* The calls of aggregates, except for modes, of one group and one set of values. */
 typedef struct GroupCalls
@@ -31,37 +24,6 @@ typedef struct GroupCalls
 	int64 *ranks;
 	int m;
 } GroupCalls;
-
-/* Picks n values by their positions. Returns false if the session is lost. */
-static bool
-pick_portion(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *values)
-{
-	Client *client = cuda->client;
-	char *buffer = client->arena + (size_t) PICK_BUFFER * client->welcome.buffer_bytes;
-	WirePick message = {.set = set, .n = n, .buffer = PICK_BUFFER};
-	WirePicked picked;
-
-	memcpy(buffer, places, n * sizeof(int32));
-	if (!client_send(client, MESSAGE_PICK, &message, sizeof(message)) ||
-		!client_receive(client, MESSAGE_PICKED, &picked, sizeof(picked)))
-		return false;
-	client_settle(client);
-	memcpy(values, buffer + wire_picked_at(n), n * sizeof(int64));
-	cuda->bytes_from_device += n * sizeof(int64);
-	return true;
-}
-
-static bool
-pick_all(CudaEngine *cuda, int set, const int32 *places, Size n, int64 *values)
-{
-	for (Size at = 0; at < n; at += PICK_PLACES)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!pick_portion(cuda, set, places + at, Min(n - at, PICK_PLACES), values + at))
-			return false;
-	}
-	return true;
-}
 
 static void
 begin_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, GroupCalls *group)
@@ -156,7 +118,7 @@ pick_some(CudaEngine *cuda, int v, const int64 *numbers, const int64 *firsts, co
 	}
 	*next = g;
 	values = palloc_extended(sizeof(int64) * (n + 1), MCXT_ALLOC_HUGE);
-	if (!pick_all(cuda, cuda->query->values[v], places, n, values))
+	if (!cuda_pick(cuda, cuda->query->values[v], places, n, values))
 		return false;
 	for (g = from; g < *next; g++)
 	{
@@ -219,7 +181,7 @@ pick_modes(CudaEngine *cuda, int v, const int64 *modes, bool desc, GroupBatch *o
 	for (int g = 0; g < out->ngroups; g++)
 		if (modes[g] > 0)
 			places[n++] = (int32) wire_mode_place(modes[g], desc);
-	if (!pick_all(cuda, cuda->query->mode_set[v], places, n, values))
+	if (!cuda_pick(cuda, cuda->query->mode_set[v], places, n, values))
 		return false;
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
@@ -262,16 +224,13 @@ bool
 cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 					   GroupBatch *out)
 {
-	MemoryContext cxt =
-		AllocSetContextCreate(CurrentMemoryContext, "GPU ordered sets", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt;
 	instr_time since = cuda_clock();
-	bool ok = cuda->client->welcome.buffers > PICK_BUFFER &&
-		wire_picked_at(PICK_PLACES) + PICK_PLACES * sizeof(int64) <=
-			cuda->client->welcome.buffer_bytes;
+	bool ok = true;
 
-	if (!ok)
-		strlcpy(cuda->client->failure, "the GPU server sent an invalid answer",
-				sizeof(cuda->client->failure));
+	if (cuda->spec->nvalues == 0)
+		return true;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU ordered sets", ALLOCSET_DEFAULT_SIZES);
 	for (int v = 0; v < cuda->spec->nvalues && ok; v++)
 		ok = pick_values(cuda, v, groups, buffer, out, cxt);
 	MemoryContextDelete(cxt);

@@ -313,8 +313,9 @@ translate_runs(CudaQuery *query, const char **why)
 	*why = "aggregates that depend on row order are not supported over sorted input on the GPU";
 	if (spec->ordered)
 		return false;
-	*why = "DISTINCT and ordered-set aggregates are not supported over sorted input on the GPU";
-	if (spec_has_sets(spec))
+	*why = "DISTINCT and ordered-set aggregates and the n best are not supported over sorted input on "
+		   "the GPU";
+	if (spec_has_sets(spec) || spec_has_top_n(spec))
 		return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
 	if (spec->nslots == 0)
@@ -377,7 +378,7 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 	for (int s = 0; s < spec->nslots; s++)
 		if (!translate_slot(query, s, why))
 			return NULL;
-	if (!cuda_query_ordered_sets(query, why))
+	if (!cuda_query_ordered_sets(query, why) || !cuda_query_top_n(query, why))
 		return NULL;
 	*why = "the query has more aggregates than the GPU supports";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)
@@ -455,7 +456,7 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 void
 cuda_query_reset(CudaQuery *query)
 {
-	query->negative_zero = query->sizes_differ = false;
+	query->negative_zero = query->unusual_floats = query->sizes_differ = false;
 	for (int c = 0; c < query->ncols; c++)
 	{
 		query->cols[c].stored = -1;
@@ -621,7 +622,7 @@ sends_any_as(const CudaQuery *query, Travel travel)
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && !spec_has_sets(query->spec) &&
+	return !query->spec->ordered && query->wire->nsets == 0 &&
 		!sends_any_as(query, TRAVEL_CODES) && !cuda_query_needs_batch(query);
 }
 

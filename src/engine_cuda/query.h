@@ -41,6 +41,7 @@ typedef struct CudaColumn
 	WireType type; /* for COLUMN_DEC it is WIRE_I128; see `wide` */
 	int key;       /* number of the key, or -1 */
 	bool extreme;  /* floats that a minimum or maximum reads */
+	bool returned; /* floats that gpu_max_n or its like returns as they are */
 	double safe;   /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
 	uint32 values; /* offsets in a buffer */
 	uint32 validity;
@@ -62,6 +63,14 @@ typedef struct CudaColumn
 		max;
 } CudaColumn;
 
+/* What the server computes for gpu_max_n or its like. */
+typedef struct CudaTopN
+{
+	int set;    /* of the keys, and the values beside them */
+	int number; /* slot with the number of a group's keys */
+	int first;  /* slot with the position of the first one */
+} CudaTopN;
+
 /* A query of this process. It is sent as `wire`. */
 typedef struct CudaQuery
 {
@@ -80,6 +89,7 @@ typedef struct CudaQuery
 	int first[WIRE_MAX_SETS];    /* slot with the position of the first one */
 	int mode_set[WIRE_MAX_SETS]; /* set in which the mode is found */
 	int mode[2][WIRE_MAX_SETS];  /* slot with the mode, for [descending] */
+	CudaTopN *top_n;             /* [fallback aggregate]; for others it is not set */
 	int matrix_size;             /* of all matrices; 0: not known yet */
 	bool sizes_differ;           /* a matrix of another size has come since the start */
 
@@ -88,6 +98,11 @@ typedef struct CudaQuery
 	 * the one that came last; the GPU keeps no order of rows.
 	 */
 	bool negative_zero;
+	/*
+	 * Since the start, gpu_max_n or its like has read floats that codes do not preserve, or do not
+	 * order as it does: -0, and NaNs other than the usual one.
+	 */
+	bool unusual_floats;
 	uint32 buffer_rows;  /* rows of a full buffer */
 	uint32 buffer_bytes; /* bytes that these rows take */
 } CudaQuery;
@@ -110,11 +125,13 @@ extern int cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireT
  */
 extern int cuda_query_add_slot(CudaQuery *query, const WireSlot *slot);
 /*
- * query_sets.c: translate a slot of distinct values, and all ordered sets. Return false, with the
+ * query_sets.c: translate a slot of distinct values, and all ordered sets. They return false, with the
  * reason in *why, if the GPU cannot compute them.
  */
 extern bool cuda_query_distinct_slot(CudaQuery *query, int s, const char **why);
 extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);
+/* The same for gpu_max_n and its like. */
+extern bool cuda_query_top_n(CudaQuery *query, const char **why);
 
 /*
  * Lays out buffers of this size, with the estimates in query->wire. Creates dictionaries in `cxt`.

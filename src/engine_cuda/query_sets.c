@@ -1,10 +1,11 @@
 /*
  * query_sets.c
- *	  Translates distinct values and ordered sets for the GPU server, as sets of values that
- *	  have integer codes.
+ *	  Translates distinct values, ordered sets and the n best values for the GPU server, as
+ *	  sets of values that have integer codes.
  *
  * An ordered set becomes slots: the number of a group's values, and the position of the first or of
- * the most frequent one. With these positions ordered_sets.c picks the values that it needs.
+ * the most frequent one. With these positions ordered_sets.c picks the values that it needs, and
+ * top_n.c the first or last n.
  */
 #include "postgres.h"
 
@@ -144,6 +145,17 @@ add_position_slot(CudaQuery *query, int set, WireSlotInput input)
 	return cuda_query_add_slot(query, &slot);
 }
 
+/* Returns the slot with the number of a group's values in a set, those of a column of the spec. */
+static int
+add_number_slot(CudaQuery *query, int set, int col)
+{
+	WireSlot slot = {.monoid = MONOID_COUNT, .col = {-1, -1}, .width = 1};
+
+	slot.col[0] = cuda_query_add_column(query, col, TRAVEL_PRESENCE, WIRE_I8, -1);
+	slot.filter = query->wire->sets[set].filter;
+	return slot.col[0] < 0 ? -1 : cuda_query_add_slot(query, &slot);
+}
+
 /*
  * Adds the slots for one set of values: the number of a group's values, the position of the first
  * one, and the most frequent one.
@@ -153,11 +165,8 @@ add_value_slots(CudaQuery *query, int v)
 {
 	const AggSpec *spec = query->spec;
 	const ValuesSpec *values = &spec->values[v];
-	WireSlot number = {.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1};
+	int any = -1;
 
-	number.col[0] = cuda_query_add_column(query, values->col, TRAVEL_PRESENCE, WIRE_I8, -1);
-	if (number.col[0] < 0)
-		return false;
 	query->values[v] = query->mode_set[v] = query->mode[0][v] = query->mode[1][v] = -1;
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
@@ -177,10 +186,10 @@ add_value_slots(CudaQuery *query, int v)
 				add_position_slot(query, *set, ordered->desc ? WIRE_MODE_LAST : WIRE_MODE);
 		else
 			query->first[v] = add_position_slot(query, *set, WIRE_FIRST);
-		number.filter = query->wire->sets[*set].filter;
+		any = *set;
 	}
-	query->number[v] = cuda_query_add_slot(query, &number);
-	return true;
+	query->number[v] = add_number_slot(query, any, values->col);
+	return query->number[v] >= 0;
 }
 
 bool
@@ -201,6 +210,53 @@ cuda_query_ordered_sets(CudaQuery *query, const char **why)
 			return false;
 		*why = "the query has more ordered-set aggregates than the GPU supports";
 		if (v == WIRE_MAX_SETS || !add_value_slots(query, v))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Adds a column that gpu_max_n or its like returns; -1: there are too many columns, or the type has
+ * no integers.
+ */
+static int
+add_returned(CudaQuery *query, int col)
+{
+	int c = add_values(query, col, TRAVEL_VALUE_CODES);
+
+	if (c >= 0 && column_is_float(query->spec->cols[col].type))
+		query->cols[c].returned = true;
+	return c;
+}
+
+bool
+cuda_query_top_n(CudaQuery *query, const char **why)
+{
+	const AggSpec *spec = query->spec;
+
+	query->top_n = palloc0(sizeof(CudaTopN) * (spec->nfallbacks + 1));
+	for (int f = 0; f < spec->nfallbacks; f++)
+	{
+		const FallbackAgg *fallback = &spec->fallbacks[f];
+		CudaTopN *top = &query->top_n[f];
+		int key;
+
+		if (fallback->top_n == 0)
+			continue;
+		key = fallback->argcol[fallback->nargs - 1];
+		*why = "the n best DISTINCT values are not supported on the GPU";
+		if (fallback->set > 0)
+			return false;
+		*why = "gpu_argmax_n and gpu_argmin_n are not supported on the GPU";
+		if (fallback->nargs > 1)
+			return false;
+		*why = "the query has more aggregates of the n best than the GPU supports";
+		top->set = add_set(query, add_returned(query, key), fallback->filter);
+		if (top->set < 0)
+			return false;
+		top->first = add_position_slot(query, top->set, WIRE_FIRST);
+		top->number = add_number_slot(query, top->set, key);
+		if (top->number < 0)
 			return false;
 	}
 	return true;

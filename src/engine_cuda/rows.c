@@ -247,6 +247,8 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 			cuda->rows, batch, from, n);
 		if (cuda_can_start_over(cuda) && query->negative_zero)
 			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
+		if (query->unusual_floats)
+			return cuda_fail(cuda, "the n best are of floats with -0 or unusual NaNs");
 		if (query->sizes_differ)
 			return cuda_fail(cuda, "matrices have different sizes");
 		from += n;

@@ -59,8 +59,8 @@ is_available(const EngineOps *ops, char *note, size_t note_size)
 }
 
 /*
- * Returns why the engine cannot compute the query's DISTINCT aggregates and ordered sets itself, or
- * NULL.
+ * Returns why the engine cannot compute the query's DISTINCT aggregates, ordered sets and
+ * aggregates of the n best itself, or NULL.
  */
 static const char *
 sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
@@ -68,10 +68,11 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 	const AggSpec *spec = query->spec;
 	bool sets = spec ? spec_has_sets(spec) : query->ordered_sets;
 
-	if (!sets)
+	if (!sets && !query->top_n)
 		return NULL;
 	if (!ops->runs_sets)
-		return spec && spec->ndistincts > 0 ?
+		return !sets ? "the n best of a group are not supported by this engine" :
+			spec && spec->ndistincts > 0 ?
 			"DISTINCT aggregates are not supported by this engine" :
 			"ordered-set aggregates are not supported by this engine";
 	if (engine_reads_once(&query->input))

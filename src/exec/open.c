@@ -156,28 +156,34 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 /* ---- the engine -------------------------------------------------------- */
 
 /*
- * Returns whether the query has fallback aggregates.  Without a spec, finds only aggregates that
- * are fallback aggregates with any arguments.
+ * Finds out whether the query has fallback aggregates: gpu_max_n and its like (*top_n), and others,
+ * for which it returns true.  Without a spec, finds only aggregates that are fallback aggregates
+ * with any arguments.
  */
 static bool
-has_fallbacks(const GpuAggState *state)
+has_fallbacks(const GpuAggState *state, bool *top_n)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	const AggSpec *spec = state->spec;
+	bool others = false;
 	Oid transfn;
 
+	*top_n = spec && spec_has_top_n(spec);
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
-		if (!spec->fallbacks[o].unrepresentable_only && spec_set_of_fallback(spec, o) < 0)
-			return true;
+		others |= !spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
+			spec_set_of_fallback(spec, o) < 0;
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
+		Aggref *aggref = partial_aggref(castNode(Aggref, tle->expr));
 
-		if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
-			aggmap_is_fallback(partial_aggref(castNode(Aggref, tle->expr))->aggfnoid, &transfn))
-			return true;
+		if (aggmap_is_top_n(aggref))
+			*top_n = true;
+		else
+			others |= !aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
+				aggmap_is_fallback(aggref->aggfnoid, &transfn);
 	}
-	return false;
+	return others;
 }
 
 /* Returns whether the query has ordered-set aggregates. */
@@ -210,7 +216,6 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.input.grouped = state->plan->grouped,
 		.input.parallel = parallel,
 		.input.read_once = state->plan->read_once,
-		.fallbacks = has_fallbacks(state),
 		.ordered_sets = has_ordered_sets(state),
 		.row_engines = 1,
 		.work.rows = rows,
@@ -220,6 +225,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
 	};
 
+	query.fallbacks = has_fallbacks(state, &query.top_n);
 	for (int k = 0; parallel && spec && k < spec->nkeys; k++)
 		query.work.numbered += spec->cols[spec->keys[k].col].type == COLUMN_DATUM;
 	if (!parallel)

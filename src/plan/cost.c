@@ -172,10 +172,11 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 
 /*
  * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
- * Sets *any to true if there is a fallback aggregate.
+ * Sets *top_n to true if there is gpu_max_n or its like, and *others if there is another fallback
+ * aggregate.
  */
 static Cost
-fallback_cost(GroupQuery *query, bool *any)
+fallback_cost(GroupQuery *query, bool *top_n, bool *others)
 {
 	QualCost cost = {0};
 	ListCell *lc;
@@ -193,7 +194,7 @@ fallback_cost(GroupQuery *query, bool *any)
 		if (aggmap_is_fallback(aggref->aggfnoid, &transfn))
 		{
 			add_function_cost(query->root, transfn, NULL, &cost);
-			*any = true;
+			*(aggmap_is_top_n(aggref) ? top_n : others) = true;
 		}
 	}
 	return cost.per_tuple;
@@ -203,16 +204,16 @@ fallback_cost(GroupQuery *query, bool *any)
  * Returns whether each group's rows may arrive in the aggregates' order while groups are hashed: a
  * Sort has that order alone.  The states of all groups are then in memory at once, and may keep all
  * values.  Only the CPU engine knows which operators need the order of hashed rows.  It runs all
- * queries with fallback aggregates.
+ * queries with fallback aggregates other than gpu_max_n and its like.
  */
 bool
 plan_hashes_ordered(GroupQuery *query)
 {
-	bool fallbacks = false;
+	bool top_n = false, others = false;
 	Path *input = query->input_rel->cheapest_total_path;
 
-	(void) fallback_cost(query, &fallbacks);
-	return fallbacks &&
+	(void) fallback_cost(query, &top_n, &others);
+	return others &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }
@@ -361,7 +362,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	foreach (lc, query->aggs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
 			engine.work.values += count_set_values(query);
-	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
+	engine.work.fallbacks = fallback_cost(query, &engine.top_n, &engine.fallbacks);
 	engine.ordered_sets = supported_any_ordered_set(query->aggs);
 	engine.input.parallel = child->parallel_aware || child->parallel_workers > 0;
 	foreach (lc, query->keys)
