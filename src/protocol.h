@@ -74,7 +74,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 17
+#define GPUAGG_PROTOCOL_VERSION 18
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -247,11 +247,16 @@ typedef struct WireOrder
  * A set of values for each group, for DISTINCT and ordered-set aggregates: the values of a column
  * of integers up to 64 bits, of rows for which the filter is true, without NULLs. The server keeps
  * the values until the last row has come. It then sorts them by group and value, ascending.
+ *
+ * Each value may have one of another column of integers beside it, which may be NULL. Equal values
+ * are then sorted by these: ascending with NULLs last, or descending with NULLs first.
  */
 typedef struct WireSet
 {
 	int16_t col;
 	int16_t filter; /* WIRE_I8 without NULLs, or -1 */
+	int16_t beside; /* column of the values beside these, or -1 */
+	uint16_t descending;
 } WireSet;
 
 /* Input of a slot. */
@@ -772,7 +777,9 @@ typedef struct WireGroups
 
 /*
  * The body of PICK, after FINISH: asks for values of a set by their positions. The buffer has n
- * positions, int32_t from 0. After PICKED it also has n values, int64_t, at wire_picked_at(n).
+ * positions, int32_t from 0. After PICKED it also has n values, int64_t, at wire_picked_at(n). If
+ * the set has values beside these, they follow, as wire_beside_code() of the value, and then an
+ * int32_t for each, wire_beside_order().
  */
 typedef struct WirePick
 {
@@ -861,6 +868,33 @@ static inline size_t
 wire_picked_at(uint32_t n)
 {
 	return wire_align((size_t) n * sizeof(int32_t));
+}
+
+/* Returns the offset of the end of n picked values, and of those beside them if there are any. */
+static inline size_t
+wire_picked_end(uint32_t n, int beside)
+{
+	return wire_picked_at(n) + (size_t) n * sizeof(int64_t) +
+		(beside ? (size_t) n * (sizeof(int64_t) + sizeof(int32_t)) : 0);
+}
+
+/*
+ * Codes of a value beside another one. Pairs of order and code, both ascending, are sorted as
+ * WireSet says.
+ */
+GPUAGG_HD int32_t
+wire_beside_order(int isnull, int descending)
+{
+	return (isnull != 0) != (descending != 0);
+}
+
+/* The value of a NULL does not matter. */
+GPUAGG_HD int64_t
+wire_beside_code(int64_t value, int isnull, int descending)
+{
+	if (isnull)
+		value = INT64_MAX;
+	return descending ? ~value : value;
 }
 
 /*

@@ -317,23 +317,37 @@ copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64
 			const int32_t *map, DeviceError *error)
 {
 	const SetValues *set = &other->late.sets[number];
-	const int32_t *bins;
+	size_t codes = n * sizeof(int64_t);
+	char *staging;
+	SetArrays from = {0};
 
-	DEVICE_CHECK(memory_reserve(query, &query->scratch.computed, n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.computed,
+								2 * codes + n * sizeof(int32_t), error));
 	DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, n * sizeof(int32_t), error));
+	staging = query->scratch.computed.at;
+	from.bins = query->scratch.keys.at;
+	from.values = (int64_t *) staging;
 	DEVICE_CHECK(copy_from_other(query, other, (const int64_t *) set->values.at + first,
-								 query->scratch.computed.at, n * sizeof(int64_t), error));
-	DEVICE_CHECK(copy_from_other(query, other, (const int32_t *) set->bins.at + first,
-								 query->scratch.keys.at, n * sizeof(int32_t), error));
-	bins = query->scratch.keys.at;
+								 from.values, codes, error));
+	DEVICE_CHECK(copy_from_other(query, other, (const int32_t *) set->bins.at + first, from.bins,
+								 n * sizeof(int32_t), error));
+	if (set->beside.at)
+	{
+		from.beside = (int64_t *) (staging + codes);
+		from.order = (int32_t *) (staging + 2 * codes);
+		DEVICE_CHECK(copy_from_other(query, other, (const int64_t *) set->beside.at + first,
+									 from.beside, codes, error));
+		DEVICE_CHECK(copy_from_other(query, other, (const int32_t *) set->order.at + first,
+									 from.order, n * sizeof(int32_t), error));
+	}
 	if (map)
 	{
 		DEVICE_CHECK(memory_reserve(query, &query->scratch.slot_bins, n * sizeof(int32_t), error));
-		KERNEL_CHECK(device_gather(map, sizeof(int32_t), bins, n, query->scratch.slot_bins.at,
-								   query->stream));
-		bins = query->scratch.slot_bins.at;
+		KERNEL_CHECK(device_gather(map, sizeof(int32_t), from.bins, n,
+								   query->scratch.slot_bins.at, query->stream));
+		from.bins = query->scratch.slot_bins.at;
 	}
-	return sets_add(query, number, bins, query->scratch.computed.at, n, error);
+	return sets_add(query, number, &from, n, error);
 }
 
 /* Adds all values of one set of the other query to the query's set.  Waits for their number. */

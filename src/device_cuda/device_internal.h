@@ -209,6 +209,8 @@ typedef struct SetValues
 	int64_t n;           /* number of values; valid after they are sorted */
 	DeviceMemory bins;   /* int32 bin of each value's group */
 	DeviceMemory values; /* int64 */
+	DeviceMemory beside; /* int64 wire_beside_code(); NULL if the set has no values beside others */
+	DeviceMemory order;  /* int32 wire_beside_order() */
 	DeviceMemory counts; /* SetCounts, which kernels update */
 } SetValues;
 
@@ -609,9 +611,9 @@ extern void ordered_release(DeviceQuery *query);
 extern DeviceStatus sets_reserve(DeviceQuery *query, const Rows *rows, DeviceError *error);
 /* Keeps the set values of the rows, whose bins are in scratch.bins. */
 extern DeviceStatus sets_keep(DeviceQuery *query, const Rows *rows, DeviceError *error);
-/* Adds n values to a set, with the bins of their groups; makes room for them. */
-extern DeviceStatus sets_add(DeviceQuery *query, uint32_t number, const int32_t *bins,
-							 const int64_t *values, int64_t n, DeviceError *error);
+/* Adds n kept values to a set, with the bins of their groups; makes room for them. */
+extern DeviceStatus sets_add(DeviceQuery *query, uint32_t number, const SetArrays *from, int64_t n,
+							 DeviceError *error);
 /* Sorts all values, and reduces the slots that are computed from them. */
 extern DeviceStatus sets_finish(DeviceQuery *query, DeviceError *error);
 extern void sets_release(DeviceQuery *query);

@@ -160,11 +160,13 @@ extern "C"
 
 	/* ---- values of sets ---- */
 
-	/* The number and the range of the values that were kept. */
+	/* The number and the range of the values that were kept, and of the codes beside them. */
 	typedef struct SetCounts
 	{
 		int64_t n;
 		int64_t min, max;
+		int64_t beside_min, beside_max;
+		int64_t last; /* how many have wire_beside_order() 1 */
 	} SetCounts;
 
 	/* Rows whose values are kept. */
@@ -173,13 +175,25 @@ extern "C"
 		DeviceColumn column;   /* of integers of up to 64 bits */
 		const uint8_t *filter; /* or NULL */
 		const int32_t *bins;   /* bin of each row's group; negative: the row does not count */
+		DeviceColumn beside;   /* the same for the values beside these; values NULL: there are none */
+		const int32_t *order;  /* not NULL: `beside` has codes, and this is their order */
+		int descending;        /* as in WireSet */
 	} SetRows;
+
+	/* Arrays of the values that are kept. */
+	typedef struct SetArrays
+	{
+		int32_t *bins;
+		int64_t *values;
+		int64_t *beside; /* wire_beside_code(), only with values beside others */
+		int32_t *order;  /* wire_beside_order() */
+	} SetArrays;
 
 	/* Initializes the counts, before the first rows. */
 	GpuaggCudaStatus device_init_set(SetCounts *counts, gpuagg_stream stream);
 	/* Appends the values that are not NULL, in any order, with their bins; updates the counts. */
-	GpuaggCudaStatus device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins,
-										int64_t *values, SetCounts *counts, gpuagg_stream stream);
+	GpuaggCudaStatus device_keep_values(const SetRows *rows, int64_t nrows, const SetArrays *to,
+										SetCounts *counts, gpuagg_stream stream);
 	/*
 	 * Sorts n pairs (n < 2^31) of bins and values by bin or by value, stably.  The keys differ in
 	 * their lowest `bits` (at least 1) bits only, or `bits` is their full width.
@@ -191,6 +205,12 @@ extern "C"
 	GpuaggCudaStatus device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2],
 										int64_t n, int bits, void *workspace,
 										size_t *workspace_bytes, gpuagg_stream stream);
+	/* Sorts pairs of two int32 numbers by the first one, in the same way. */
+	GpuaggCudaStatus device_sort_numbers(int32_t *keys[2], int32_t *numbers[2], int64_t n, int bits,
+										 void *workspace, size_t *workspace_bytes,
+										 gpuagg_stream stream);
+	/* Sets numbers[i] to i. */
+	GpuaggCudaStatus device_number_values(int32_t *numbers, int64_t n, gpuagg_stream stream);
 	/* Marks sorted values with 1 if their bin or value differs from the one before, else 0. */
 	GpuaggCudaStatus device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n,
 											uint8_t *distinct, gpuagg_stream stream);

@@ -28,7 +28,7 @@ grid_for(int64_t n, int rows)
 GpuaggCudaStatus
 device_init_set(SetCounts *counts, gpuagg_stream stream)
 {
-	SetCounts none = {0, INT64_MAX, INT64_MIN};
+	SetCounts none = {0, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, 0};
 
 	/* pageable memory has been read when the call returns */
 	CUDA_TRY(cudaMemcpyAsync(counts, &none, sizeof(none), cudaMemcpyHostToDevice, stream));
@@ -53,16 +53,48 @@ struct Greatest
 	}
 };
 
+typedef cub::BlockReduce<int64_t, THREADS> Reduce;
+
+/* Widens a range by that of each thread of the block.  All threads call it. */
+__device__ static inline void
+widen_range(Reduce::TempStorage &temp, int64_t least, int64_t greatest, int64_t *min, int64_t *max)
+{
+	least = Reduce(temp).Reduce(least, Least());
+	__syncthreads();
+	greatest = Reduce(temp).Reduce(greatest, Greatest());
+	__syncthreads();
+	if (threadIdx.x == 0 && least <= greatest)
+	{
+		atomicMin((long long *) min, (long long) least);
+		atomicMax((long long *) max, (long long) greatest);
+	}
+}
+
+/* Stores the codes of the value beside that of row i.  Returns its order. */
+__device__ static inline int32_t
+keep_beside(const SetRows &rows, int64_t i, const SetArrays &to, int64_t place, int64_t *code)
+{
+	int32_t order = rows.order ? rows.order[i] :
+								 wire_beside_order(!is_valid(rows.beside, i), rows.descending);
+
+	*code = rows.order ?
+		load_integer(rows.beside, i) :
+		wire_beside_code(load_integer(rows.beside, i), !is_valid(rows.beside, i), rows.descending);
+	to.beside[place] = *code;
+	to.order[place] = order;
+	return order;
+}
+
 /*
  * A block counts the values of THREADS * ROWS rows, reserves places for all of them with one atomic
  * operation, and writes them there.
  */
+template <bool BESIDE>
 __global__ static void
 __launch_bounds__(THREADS)
-	keep_kernel(SetRows rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts)
+	keep_kernel(SetRows rows, int64_t nrows, SetArrays to, SetCounts *counts)
 {
 	typedef cub::BlockScan<int, THREADS> Scan;
-	typedef cub::BlockReduce<int64_t, THREADS> Reduce;
 	__shared__ union
 	{
 		typename Scan::TempStorage scan;
@@ -70,6 +102,8 @@ __launch_bounds__(THREADS)
 	} temp;
 	__shared__ long long place;
 	int64_t least = INT64_MAX, greatest = INT64_MIN;
+	int64_t beside_least = INT64_MAX, beside_greatest = INT64_MIN;
+	int64_t last = 0;
 
 	for (int64_t from = blockIdx.x * (int64_t) (THREADS * ROWS); from < nrows;
 		 from += gridDim.x * (int64_t) (THREADS * ROWS))
@@ -104,28 +138,42 @@ __launch_bounds__(THREADS)
 		{
 			if (bin[r] < 0)
 				continue;
-			bins[place + before] = bin[r];
-			values[place + before] = value[r];
+			to.bins[place + before] = bin[r];
+			to.values[place + before] = value[r];
+			if (BESIDE)
+			{
+				int64_t code;
+
+				last += keep_beside(rows, from + r * THREADS + threadIdx.x, to, place + before,
+									&code);
+				beside_least = code < beside_least ? code : beside_least;
+				beside_greatest = code > beside_greatest ? code : beside_greatest;
+			}
 			before++;
 		}
 		__syncthreads();
 	}
-	least = Reduce(temp.reduce).Reduce(least, Least());
-	__syncthreads();
-	greatest = Reduce(temp.reduce).Reduce(greatest, Greatest());
-	if (threadIdx.x == 0 && least <= greatest)
+	widen_range(temp.reduce, least, greatest, &counts->min, &counts->max);
+	if (BESIDE)
 	{
-		atomicMin((long long *) &counts->min, (long long) least);
-		atomicMax((long long *) &counts->max, (long long) greatest);
+		widen_range(temp.reduce, beside_least, beside_greatest, &counts->beside_min,
+					&counts->beside_max);
+		last = Reduce(temp.reduce).Sum(last);
+		if (threadIdx.x == 0)
+			atomicAdd((unsigned long long *) &counts->last, (unsigned long long) last);
 	}
 }
 
 GpuaggCudaStatus
-device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values,
-				   SetCounts *counts, gpuagg_stream stream)
+device_keep_values(const SetRows *rows, int64_t nrows, const SetArrays *to, SetCounts *counts,
+				   gpuagg_stream stream)
 {
-	keep_kernel<<<grid_for(nrows, THREADS * ROWS), THREADS, 0, stream>>>(*rows, nrows, bins, values,
-																		 counts);
+	int grid = grid_for(nrows, THREADS * ROWS);
+
+	if (rows->beside.values)
+		keep_kernel<true><<<grid, THREADS, 0, stream>>>(*rows, nrows, *to, counts);
+	else
+		keep_kernel<false><<<grid, THREADS, 0, stream>>>(*rows, nrows, *to, counts);
 	CUDA_TRY_LAUNCH("keep_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -157,6 +205,29 @@ device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 	if (by_bin)
 		return sort_pairs(bins, values, n, bits, workspace, workspace_bytes, stream);
 	return sort_pairs(values, bins, n, bits, workspace, workspace_bytes, stream);
+}
+
+GpuaggCudaStatus
+device_sort_numbers(int32_t *keys[2], int32_t *numbers[2], int64_t n, int bits, void *workspace,
+					size_t *workspace_bytes, gpuagg_stream stream)
+{
+	return sort_pairs(keys, numbers, n, bits, workspace, workspace_bytes, stream);
+}
+
+__global__ static void
+number_kernel(int32_t *numbers, int64_t n)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
+		numbers[i] = (int32_t) i;
+}
+
+GpuaggCudaStatus
+device_number_values(int32_t *numbers, int64_t n, gpuagg_stream stream)
+{
+	number_kernel<<<grid_for(n, THREADS), THREADS, 0, stream>>>(numbers, n);
+	CUDA_TRY_LAUNCH("number_kernel");
+	return GPUAGG_CUDA_OK;
 }
 
 __global__ static void

@@ -9,6 +9,9 @@
  *
  * Pairs of bin and value are sorted twice: by value, then by bin with a stable sort.  Each sort
  * looks only at the bits in which the keys differ.
+ *
+ * Values that have others beside them are numbered, and the numbers are sorted: by the order and
+ * the code of the value beside, by value, and by bin.  Last, all are moved to their places.
  */
 #include <limits.h>
 #include <string.h>
@@ -35,8 +38,9 @@ start_set(DeviceQuery *query, SetValues *set, DeviceError *error)
 
 /* Makes room for n more values of a set. */
 static DeviceStatus
-reserve_set(DeviceQuery *query, SetValues *set, int64_t n, DeviceError *error)
+reserve_set(DeviceQuery *query, uint32_t number, int64_t n, DeviceError *error)
 {
+	SetValues *set = &query->late.sets[number];
 	int64_t capacity = late_capacity(set->capacity, set->nmax, n, query->q->est_rows);
 
 	if (capacity > LATE_MAX)
@@ -46,6 +50,13 @@ reserve_set(DeviceQuery *query, SetValues *set, int64_t n, DeviceError *error)
 							 capacity * sizeof(int32_t), error));
 	DEVICE_CHECK(memory_grow(query, &set->values, set->nmax * sizeof(int64_t),
 							 capacity * sizeof(int64_t), error));
+	if (query->q->sets[number].beside >= 0)
+	{
+		DEVICE_CHECK(memory_grow(query, &set->beside, set->nmax * sizeof(int64_t),
+								 capacity * sizeof(int64_t), error));
+		DEVICE_CHECK(memory_grow(query, &set->order, set->nmax * sizeof(int32_t),
+								 capacity * sizeof(int32_t), error));
+	}
 	set->capacity = capacity;
 	return DEVICE_OK;
 }
@@ -57,8 +68,19 @@ sets_reserve(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	{
 		if (rows->cols[query->q->sets[s].col].type > WIRE_I64)
 			return device_fail(error, DEVICE_UNSUPPORTED, "values of more than 64 bits to sort");
-		DEVICE_CHECK(reserve_set(query, &query->late.sets[s], rows->nrows, error));
+		DEVICE_CHECK(reserve_set(query, s, rows->nrows, error));
 	}
+	return DEVICE_OK;
+}
+
+/* Keeps the values of n rows, for which there is room. */
+static DeviceStatus
+keep_values(DeviceQuery *query, SetValues *set, const SetRows *rows, int64_t n, DeviceError *error)
+{
+	SetArrays to = {set->bins.at, set->values.at, set->beside.at, set->order.at};
+
+	KERNEL_CHECK(device_keep_values(rows, n, &to, set->counts.at, query->stream));
+	set->nmax += n;
 	return DEVICE_OK;
 }
 
@@ -68,32 +90,32 @@ sets_keep(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
 		const WireSet *wire = &query->q->sets[s];
-		SetValues *set = &query->late.sets[s];
 		SetRows in = {
 			.column = rows->cols[wire->col],
 			.filter = wire->filter < 0 ? NULL : rows->cols[wire->filter].values,
 			.bins = query->scratch.bins.at,
+			.descending = wire->descending,
 		};
 
-		KERNEL_CHECK(device_keep_values(&in, rows->nrows, set->bins.at, set->values.at,
-										set->counts.at, query->stream));
-		set->nmax += rows->nrows;
+		if (wire->beside >= 0)
+			in.beside = rows->cols[wire->beside];
+		DEVICE_CHECK(keep_values(query, &query->late.sets[s], &in, rows->nrows, error));
 	}
 	return DEVICE_OK;
 }
 
 DeviceStatus
-sets_add(DeviceQuery *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n,
-		 DeviceError *error)
+sets_add(DeviceQuery *query, uint32_t number, const SetArrays *from, int64_t n, DeviceError *error)
 {
-	SetValues *set = &query->late.sets[number];
-	SetRows in = {.column = {.values = values, .type = WIRE_I64}, .bins = bins};
+	SetRows in = {.column = {.values = from->values, .type = WIRE_I64}, .bins = from->bins};
 
-	DEVICE_CHECK(reserve_set(query, set, n, error));
-	KERNEL_CHECK(
-		device_keep_values(&in, n, set->bins.at, set->values.at, set->counts.at, query->stream));
-	set->nmax += n;
-	return DEVICE_OK;
+	if (from->beside)
+	{
+		in.beside = (DeviceColumn){.values = from->beside, .type = WIRE_I64};
+		in.order = from->order;
+	}
+	DEVICE_CHECK(reserve_set(query, number, n, error));
+	return keep_values(query, &query->late.sets[number], &in, n, error);
 }
 
 /* Frees the set's arrays, and clears *set. */
@@ -102,6 +124,8 @@ release_set(DeviceQuery *query, SetValues *set)
 {
 	memory_release(query, &set->bins);
 	memory_release(query, &set->values);
+	memory_release(query, &set->beside);
+	memory_release(query, &set->order);
 	memory_release(query, &set->counts);
 	memset(set, 0, sizeof(*set));
 }
@@ -124,6 +148,19 @@ bits_that_differ(int64_t min, int64_t max)
 	return differ == 0 ? 0 : 64 - __builtin_clzll(differ);
 }
 
+/* Memory for sorting. */
+typedef enum Spare
+{
+	SPARE_VALUES,
+	SPARE_BINS,
+	SPARE_DISTINCT,
+	SPARE_MORE_VALUES,
+	SPARE_MORE_BINS,
+	SPARE_NUMBERS,
+	SPARE_MORE_NUMBERS,
+	SPARES
+} Spare;
+
 /* Sorts the pairs by value or by bin, comparing the lowest `bits` bits.  May swap the pointers. */
 static DeviceStatus
 sort_values(DeviceQuery *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
@@ -141,6 +178,23 @@ sort_values(DeviceQuery *query, bool by_bin, int32_t *bins[2], int64_t *values[2
 	return DEVICE_OK;
 }
 
+/* The same for pairs of int32 numbers, by the first one. */
+static DeviceStatus
+sort_numbers(DeviceQuery *query, int32_t *keys[2], int32_t *numbers[2], int64_t n, int bits,
+			 DeviceError *error)
+{
+	size_t bytes = 0;
+
+	if (bits == 0)
+		return DEVICE_OK;
+	KERNEL_CHECK(device_sort_numbers(keys, numbers, n, bits, NULL, &bytes, query->stream));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error));
+	bytes = query->scratch.workspace.bytes;
+	KERNEL_CHECK(device_sort_numbers(keys, numbers, n, bits, query->scratch.workspace.at, &bytes,
+									 query->stream));
+	return DEVICE_OK;
+}
+
 static void
 swap_memory(DeviceMemory *a, DeviceMemory *b)
 {
@@ -150,35 +204,113 @@ swap_memory(DeviceMemory *a, DeviceMemory *b)
 	*b = swap;
 }
 
+/* Sorts the values of a set, which have no others beside them, by bin and value. */
+static DeviceStatus
+sort_plain(DeviceQuery *query, SetValues *set, const SetCounts *counts, int64_t nbins,
+		   DeviceMemory spare[SPARES], DeviceError *error)
+{
+	int64_t *values[2] = {set->values.at, spare[SPARE_VALUES].at};
+	int32_t *bins[2] = {set->bins.at, spare[SPARE_BINS].at};
+
+	DEVICE_CHECK(sort_values(query, false, bins, values, set->n,
+							 bits_that_differ(counts->min, counts->max), error));
+	DEVICE_CHECK(
+		sort_values(query, true, bins, values, set->n, bits_that_differ(0, nbins - 1), error));
+	if (values[0] != set->values.at)
+		swap_memory(&set->values, &spare[SPARE_VALUES]);
+	if (bins[0] != set->bins.at)
+		swap_memory(&set->bins, &spare[SPARE_BINS]);
+	return DEVICE_OK;
+}
+
+/*
+ * Sorts numbers of the values, which are in numbers[0] in any order, by the codes of this array.
+ * codes: working memory
+ */
+static DeviceStatus
+sort_by_codes(DeviceQuery *query, const DeviceMemory *array, int32_t *numbers[2], int64_t *codes[2],
+			  int64_t n, int bits, DeviceError *error)
+{
+	if (bits == 0)
+		return DEVICE_OK;
+	KERNEL_CHECK(
+		device_gather(array->at, sizeof(int64_t), numbers[0], n, codes[0], query->stream));
+	return sort_values(query, false, numbers, codes, n, bits, error);
+}
+
+/* Moves the values to the places that the sorted numbers say, all but the bins. */
+static DeviceStatus
+move_values(DeviceQuery *query, SetValues *set, const int32_t *numbers,
+			DeviceMemory spare[SPARES], DeviceMemory *order, DeviceError *error)
+{
+	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), numbers, set->n,
+							   spare[SPARE_VALUES].at, query->stream));
+	KERNEL_CHECK(device_gather(set->beside.at, sizeof(int64_t), numbers, set->n,
+							   spare[SPARE_MORE_VALUES].at, query->stream));
+	KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), numbers, set->n, order->at,
+							   query->stream));
+	swap_memory(&set->values, &spare[SPARE_VALUES]);
+	swap_memory(&set->beside, &spare[SPARE_MORE_VALUES]);
+	swap_memory(&set->order, order);
+	return DEVICE_OK;
+}
+
+/* Sorts the values of a set by bin, value, and the values beside them. */
+static DeviceStatus
+sort_with_beside(DeviceQuery *query, SetValues *set, const SetCounts *counts, int64_t nbins,
+				 DeviceMemory spare[SPARES], DeviceError *error)
+{
+	int64_t n = set->n;
+	int32_t *numbers[2], *keys[2];
+	int64_t *codes[2];
+
+	DEVICE_CHECK(memory_reserve(query, &spare[SPARE_MORE_VALUES], n * sizeof(int64_t), error));
+	for (int s = SPARE_MORE_BINS; s <= SPARE_MORE_NUMBERS; s++)
+		DEVICE_CHECK(memory_reserve(query, &spare[s], n * sizeof(int32_t), error));
+	numbers[0] = spare[SPARE_NUMBERS].at, numbers[1] = spare[SPARE_MORE_NUMBERS].at;
+	keys[0] = spare[SPARE_BINS].at, keys[1] = spare[SPARE_MORE_BINS].at;
+	codes[0] = spare[SPARE_VALUES].at, codes[1] = spare[SPARE_MORE_VALUES].at;
+
+	KERNEL_CHECK(device_number_values(numbers[0], n, query->stream));
+	if (counts->last > 0 && counts->last < n)
+	{
+		KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), numbers[0], n, keys[0],
+								   query->stream));
+		DEVICE_CHECK(sort_numbers(query, keys, numbers, n, 1, error));
+	}
+	DEVICE_CHECK(sort_by_codes(query, &set->beside, numbers, codes, n,
+							   bits_that_differ(counts->beside_min, counts->beside_max), error));
+	DEVICE_CHECK(sort_by_codes(query, &set->values, numbers, codes, n,
+							   bits_that_differ(counts->min, counts->max), error));
+	KERNEL_CHECK(
+		device_gather(set->bins.at, sizeof(int32_t), numbers[0], n, keys[0], query->stream));
+	DEVICE_CHECK(sort_numbers(query, keys, numbers, n, bits_that_differ(0, nbins - 1), error));
+
+	/* the sorted bins are in one of the two, and the other one is free */
+	if (keys[0] != spare[SPARE_BINS].at)
+		swap_memory(&spare[SPARE_BINS], &spare[SPARE_MORE_BINS]);
+	swap_memory(&set->bins, &spare[SPARE_BINS]);
+	return move_values(query, set, numbers[0], spare, &spare[SPARE_MORE_BINS], error);
+}
+
 /*
  * Sorts the values of a set by bin and value, and sets set->n.  Uses and may exchange the memory in
  * `spare`.
  */
 static DeviceStatus
-sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[2],
+sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[SPARES],
 		 DeviceError *error)
 {
 	SetCounts counts;
-	int64_t *values[2];
-	int32_t *bins[2];
 
 	DEVICE_CHECK(device_query_read(query, &counts, set->counts.at, sizeof(counts), error));
 	set->n = counts.n;
 	if (set->n == 0)
 		return DEVICE_OK;
-	DEVICE_CHECK(memory_reserve(query, &spare[0], set->n * sizeof(int64_t), error));
-	DEVICE_CHECK(memory_reserve(query, &spare[1], set->n * sizeof(int32_t), error));
-	values[0] = set->values.at, values[1] = spare[0].at;
-	bins[0] = set->bins.at, bins[1] = spare[1].at;
-	DEVICE_CHECK(sort_values(query, false, bins, values, set->n,
-							 bits_that_differ(counts.min, counts.max), error));
-	DEVICE_CHECK(
-		sort_values(query, true, bins, values, set->n, bits_that_differ(0, nbins - 1), error));
-	if (values[0] != set->values.at)
-		swap_memory(&set->values, &spare[0]);
-	if (bins[0] != set->bins.at)
-		swap_memory(&set->bins, &spare[1]);
-	return DEVICE_OK;
+	DEVICE_CHECK(memory_reserve(query, &spare[SPARE_VALUES], set->n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &spare[SPARE_BINS], set->n * sizeof(int32_t), error));
+	return (set->beside.at ? sort_with_beside : sort_plain)(query, set, &counts, nbins, spare,
+															error);
 }
 
 /* ---- reducing ---- */
@@ -251,7 +383,7 @@ reduce_set(DeviceQuery *query, uint32_t number, int64_t nbins, DeviceMemory *dis
 
 /* Sorts and reduces all sets.  The caller releases `spare`, also after a failure. */
 static DeviceStatus
-finish_sets(DeviceQuery *query, DeviceMemory spare[3], DeviceError *error)
+finish_sets(DeviceQuery *query, DeviceMemory spare[SPARES], DeviceError *error)
 {
 	/* bins do not change any more */
 	int64_t nbins =
@@ -267,7 +399,7 @@ finish_sets(DeviceQuery *query, DeviceMemory spare[3], DeviceError *error)
 		if (set->counts.at)
 			DEVICE_CHECK(sort_set(query, set, nbins, spare, error));
 		if (set->n > 0)
-			DEVICE_CHECK(reduce_set(query, s, nbins, &spare[2], &picked, error));
+			DEVICE_CHECK(reduce_set(query, s, nbins, &spare[SPARE_DISTINCT], &picked, error));
 		memory_release(query, &set->bins);
 		memory_release(query, &set->counts);
 		if (!picked)
@@ -283,17 +415,34 @@ finish_sets(DeviceQuery *query, DeviceMemory spare[3], DeviceError *error)
 DeviceStatus
 sets_finish(DeviceQuery *query, DeviceError *error)
 {
-	DeviceMemory spare[3] = {{NULL}};
+	DeviceMemory spare[SPARES] = {{NULL}};
 	DeviceStatus status = DEVICE_OK;
 
 	if (query->q->nsets > 0)
 		status = finish_sets(query, spare, error);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < SPARES; i++)
 		memory_release(query, &spare[i]);
 	return status;
 }
 
 /* ---- single values for the client ---- */
+
+/* Copies the values at n positions, in device memory, and those beside them to the layout of PICKED. */
+static DeviceStatus
+gather_picked(DeviceQuery *query, const SetValues *set, const int32_t *places, int64_t n, char *to,
+			  DeviceError *error)
+{
+	KERNEL_CHECK(
+		device_gather(set->values.at, sizeof(int64_t), places, n, to, query->stream));
+	if (set->beside.at == NULL)
+		return DEVICE_OK;
+	to += n * sizeof(int64_t);
+	KERNEL_CHECK(
+		device_gather(set->beside.at, sizeof(int64_t), places, n, to, query->stream));
+	to += n * sizeof(int64_t);
+	KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), places, n, to, query->stream));
+	return DEVICE_OK;
+}
 
 DeviceStatus
 cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
@@ -301,20 +450,21 @@ cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *pla
 {
 	const SetValues *set = &query->late.sets[in->set];
 	char *buffer = lane->arena + in->buffer * lane->buffer_bytes;
+	size_t at = wire_picked_at(in->n);
+	size_t end = wire_picked_end(in->n, set->beside.at != NULL);
 	char *staging;
 
 	CUDA_CHECK(cuda_select(query->device));
 	for (uint32_t i = 0; i < in->n; i++)
 		if (places[i] < 0 || places[i] >= set->n)
 			return device_fail(error, DEVICE_UNSUPPORTED, "no such value");
-	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging,
-								wire_picked_at(in->n) + in->n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging, end, error));
 	staging = query->scratch.staging.at;
 	CUDA_CHECK(cudaMemcpyAsync(staging, places, in->n * sizeof(int32_t), cudaMemcpyHostToDevice,
 							   query->stream));
-	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), (const int32_t *) staging, in->n,
-							   staging + wire_picked_at(in->n), query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(buffer + wire_picked_at(in->n), staging + wire_picked_at(in->n),
-							   in->n * sizeof(int64_t), cudaMemcpyDeviceToHost, query->stream));
+	DEVICE_CHECK(
+		gather_picked(query, set, (const int32_t *) staging, in->n, staging + at, error));
+	CUDA_CHECK(cudaMemcpyAsync(buffer + at, staging + at, end - at, cudaMemcpyDeviceToHost,
+							   query->stream));
 	return device_query_wait(query, error);
 }

@@ -146,11 +146,22 @@ extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 /* Number of positions that are picked together. */
 #define PICK_PLACES 65536
 
+/* Picked values, and the codes of those beside them, if the set has any; else these are NULL. */
+typedef struct Picked
+{
+	int64 *values;
+	int64 *beside;
+	int32 *order;
+} Picked;
+
 /*
  * picks.c: sets values[i] to the value of a set at position places[i], for n of them. Returns false
  * if the session is lost.
  */
 extern bool cuda_pick(CudaEngine *cuda, int set, const int32 *places, Size n, int64 *values);
+/* The same, with the values beside them; n is at most PICK_PLACES. */
+extern bool cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n,
+							const Picked *to);
 
 /*
  * ordered_sets.c: raises core's error if a percentile's fraction is out of range, for a query

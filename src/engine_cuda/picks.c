@@ -11,17 +11,19 @@
 /* The buffer for positions. Groups are in buffer 0. */
 #define PICK_BUFFER 1
 
-/* Picks n values, at most PICK_PLACES. */
-static bool
-pick_portion(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *values)
+bool
+cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n, const Picked *to)
 {
 	Client *client = cuda->client;
 	char *buffer = client->arena + (size_t) PICK_BUFFER * client->welcome.buffer_bytes;
+	bool beside = cuda->query->wire->sets[set].beside >= 0;
 	WirePick message = {.set = set, .n = n, .buffer = PICK_BUFFER};
+	const char *values = buffer + wire_picked_at(n);
 	WirePicked picked;
 
+	CHECK_FOR_INTERRUPTS();
 	if (client->welcome.buffers <= PICK_BUFFER ||
-		wire_picked_at(n) + n * sizeof(int64) > client->welcome.buffer_bytes)
+		wire_picked_end(n, beside) > client->welcome.buffer_bytes)
 	{
 		strlcpy(client->failure, "the GPU server sent an invalid answer", sizeof(client->failure));
 		return false;
@@ -31,8 +33,13 @@ pick_portion(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *va
 		!client_receive(client, MESSAGE_PICKED, &picked, sizeof(picked)))
 		return false;
 	client_settle(client);
-	memcpy(values, buffer + wire_picked_at(n), n * sizeof(int64));
-	cuda->bytes_from_device += n * sizeof(int64);
+	memcpy(to->values, values, n * sizeof(int64));
+	if (to->beside)
+	{
+		memcpy(to->beside, values + n * sizeof(int64), n * sizeof(int64));
+		memcpy(to->order, values + n * 2 * sizeof(int64), n * sizeof(int32));
+	}
+	cuda->bytes_from_device += wire_picked_end(n, beside) - wire_picked_at(n);
 	return true;
 }
 
@@ -41,8 +48,9 @@ cuda_pick(CudaEngine *cuda, int set, const int32 *places, Size n, int64 *values)
 {
 	for (Size at = 0; at < n; at += PICK_PLACES)
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (!pick_portion(cuda, set, places + at, Min(n - at, PICK_PLACES), values + at))
+		Picked to = {.values = values + at};
+
+		if (!cuda_pick_pairs(cuda, set, places + at, Min(n - at, PICK_PLACES), &to))
 			return false;
 	}
 	return true;

@@ -9,18 +9,20 @@
  */
 #include "postgres.h"
 
+#include "aggregates/top_n.h"
 #include "columns/column_value.h"
 #include "engine_cuda/query.h"
 
 /*
- * Returns the set of this column of the message, over rows for which a column of the spec is true;
- * -1 if there are too many sets.
+ * Returns the set of this column of the message, over rows for which a column of the spec is true,
+ * with the values of another column of the message beside these, unless `beside` is -1. Returns -1
+ * if there are too many sets.
  */
 static int
-add_set(CudaQuery *query, int col, int filter)
+add_pairs(CudaQuery *query, int col, int filter, int beside, bool descending)
 {
 	WireQuery *wire = query->wire;
-	WireSet set = {.col = col, .filter = -1};
+	WireSet set = {.col = col, .filter = -1, .beside = beside, .descending = descending};
 
 	if (filter >= 0)
 		set.filter = cuda_query_add_column(query, filter, TRAVEL_FILTER, WIRE_I8, -1);
@@ -33,6 +35,13 @@ add_set(CudaQuery *query, int col, int filter)
 		return -1;
 	wire->sets[wire->nsets] = set;
 	return wire->nsets++;
+}
+
+/* The same without values beside others. */
+static int
+add_set(CudaQuery *query, int col, int filter)
+{
+	return add_pairs(query, col, filter, -1, false);
 }
 
 /*
@@ -229,6 +238,23 @@ add_returned(CudaQuery *query, int col)
 	return c;
 }
 
+/*
+ * Adds the set of an aggregate: keys, ascending, and values beside them. The last keys are the best
+ * for gpu_argmax_n, from the end on, and equal ones then have ascending values, NULL last.
+ */
+static int
+add_top_n_set(CudaQuery *query, const FallbackAgg *fallback)
+{
+	bool smallest = (top_n_form_of(&fallback->transfn) & TOP_SMALLEST) != 0;
+	int key = add_returned(query, fallback->argcol[fallback->nargs - 1]);
+	int value;
+
+	if (fallback->nargs == 1)
+		return add_set(query, key, fallback->filter);
+	value = add_returned(query, fallback->argcol[0]);
+	return value < 0 ? -1 : add_pairs(query, key, fallback->filter, value, !smallest);
+}
+
 bool
 cuda_query_top_n(CudaQuery *query, const char **why)
 {
@@ -239,23 +265,22 @@ cuda_query_top_n(CudaQuery *query, const char **why)
 	{
 		const FallbackAgg *fallback = &spec->fallbacks[f];
 		CudaTopN *top = &query->top_n[f];
-		int key;
 
 		if (fallback->top_n == 0)
 			continue;
-		key = fallback->argcol[fallback->nargs - 1];
 		*why = "the n best DISTINCT values are not supported on the GPU";
 		if (fallback->set > 0)
 			return false;
-		*why = "gpu_argmax_n and gpu_argmin_n are not supported on the GPU";
-		if (fallback->nargs > 1)
+		*why = "values of this type beside the n best keys are not supported on the GPU";
+		if (!column_is_float(spec->cols[fallback->argcol[0]].type) &&
+			!column_is_integer(spec->cols[fallback->argcol[0]].type))
 			return false;
 		*why = "the query has more aggregates of the n best than the GPU supports";
-		top->set = add_set(query, add_returned(query, key), fallback->filter);
+		top->set = add_top_n_set(query, fallback);
 		if (top->set < 0)
 			return false;
 		top->first = add_position_slot(query, top->set, WIRE_FIRST);
-		top->number = add_number_slot(query, top->set, key);
+		top->number = add_number_slot(query, top->set, fallback->argcol[fallback->nargs - 1]);
 		if (top->number < 0)
 			return false;
 	}

@@ -1,7 +1,7 @@
 /*
  * top_n.c
- *	  States of gpu_max_n and gpu_min_n for groups that were fetched: picks the first or last n
- *	  values of each group at the server, which has sorted them.
+ *	  States of gpu_max_n and its like for groups that were fetched: picks the first or last n
+ *	  keys of each group at the server, which has sorted them, and the values beside them.
  */
 #include "postgres.h"
 
@@ -10,15 +10,18 @@
 #include "groups/value_store.h"
 #include "operators/select.h"
 
-/* Entries whose values are picked together. */
+/* Entries that are picked together. */
 typedef struct TopPicks
 {
 	int set;
-	ColumnType type;
+	ColumnType key;
+	ColumnType value;
+	bool descending; /* as in WireSet */
 	uint32 n;
 	int32 *places;
-	int64 *values;
+	Picked picked;
 	Datum **keys; /* where the entries are */
+	NullableDatum **values; /* NULL: the aggregate has no values beside its keys */
 } TopPicks;
 
 /* Returns the numbers of the groups' keys for a fallback aggregate, or the first positions. */
@@ -55,22 +58,88 @@ cuda_top_n_fitting(const CudaEngine *cuda, const WireGroups *groups, const char 
 	return bytes > room && n > 1 ? n - 1 : n;
 }
 
-/* Picks the values of the collected entries, and writes them. */
+/* Picks the collected entries, and writes them. */
 static bool
 flush_picks(CudaEngine *cuda, TopPicks *picks)
 {
-	if (!cuda_pick(cuda, picks->set, picks->places, picks->n, picks->values))
+	const Picked *picked = &picks->picked;
+
+	if (picks->n > 0 && !cuda_pick_pairs(cuda, picks->set, picks->places, picks->n, picked))
 		return false;
 	for (uint32 i = 0; i < picks->n; i++)
-		*picks->keys[i] = value_of_code(picks->type, select_code_i64(picks->values[i]));
+		*picks->keys[i] = value_of_code(picks->key, select_code_i64(picked->values[i]));
+	for (uint32 i = 0; picked->beside && i < picks->n; i++)
+	{
+		NullableDatum *value = picks->values[i];
+		int64 code = picked->beside[i];
+
+		value->isnull = picked->order[i] == wire_beside_order(true, picks->descending);
+		value->value = value->isnull ?
+			(Datum) 0 :
+			value_of_code(picks->value, select_code_i64(picks->descending ? ~code : code));
+	}
 	picks->n = 0;
 	return true;
 }
 
+/* Adds the entries of a state, whose first key has this position. */
+static bool
+pick_state(CudaEngine *cuda, TopState *state, int64 number, int64 first, TopPicks *picks)
+{
+	for (int i = 0; i < state->count; i++)
+	{
+		int64 rank = state->form & TOP_SMALLEST ? i : number - 1 - i;
+
+		picks->places[picks->n] = (int32) (first + rank);
+		picks->keys[picks->n] = &state->keys[i];
+		if (state->form & TOP_OF_KEYS)
+			picks->values[picks->n] = &top_n_values(state)[i];
+		if (++picks->n == PICK_PLACES && !flush_picks(cuda, picks))
+			return false;
+	}
+	return true;
+}
+
+/* Returns an empty list of entries of an aggregate. */
+static TopPicks
+begin_picks(const CudaEngine *cuda, int f)
+{
+	const FallbackAgg *fallback = &cuda->spec->fallbacks[f];
+	int set = cuda->query->top_n[f].set;
+	TopPicks picks = {.set = set,
+					  .key = cuda->spec->cols[fallback->argcol[fallback->nargs - 1]].type,
+					  .value = cuda->spec->cols[fallback->argcol[0]].type,
+					  .descending = cuda->query->wire->sets[set].descending != 0,
+					  .places = palloc(sizeof(int32) * PICK_PLACES),
+					  .picked.values = palloc(sizeof(int64) * PICK_PLACES),
+					  .keys = palloc(sizeof(Datum *) * PICK_PLACES)};
+
+	if (fallback->nargs > 1)
+	{
+		picks.picked.beside = palloc(sizeof(int64) * PICK_PLACES);
+		picks.picked.order = palloc(sizeof(int32) * PICK_PLACES);
+		picks.values = palloc(sizeof(NullableDatum *) * PICK_PLACES);
+	}
+	return picks;
+}
+
+static void
+end_picks(TopPicks *picks)
+{
+	pfree(picks->places);
+	pfree(picks->picked.values);
+	pfree(picks->keys);
+	if (picks->values)
+	{
+		pfree(picks->picked.beside);
+		pfree(picks->picked.order);
+		pfree(picks->values);
+	}
+}
+
 /* Makes the states of one aggregate. */
 static bool
-pick_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffer, GroupBatch *out,
-			TopPicks *picks)
+pick_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffer, GroupBatch *out)
 {
 	const FallbackAgg *fallback = &cuda->spec->fallbacks[f];
 	const CudaTopN *top = &cuda->query->top_n[f];
@@ -78,10 +147,10 @@ pick_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 	const int64 *firsts = group_slot(groups, buffer, top->first);
 	TopCall call = top_n_call(&fallback->transfn, top_n_form_of(&fallback->transfn),
 							  fallback->collation, fallback->top_n);
+	TopPicks picks = begin_picks(cuda, f);
+	bool ok = true;
 
-	picks->set = top->set;
-	picks->type = cuda->spec->cols[fallback->argcol[fallback->nargs - 1]].type;
-	for (int g = 0; g < out->ngroups; g++)
+	for (int g = 0; g < out->ngroups && ok; g++)
 	{
 		int n = entries_of(fallback, numbers[g]);
 		TopState *state;
@@ -91,37 +160,22 @@ pick_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 		state = top_n_make(&call, n, CurrentMemoryContext);
 		out->fallbacks[f][g] = PointerGetDatum(state);
 		out->fallback_nulls[f][g] = false;
-		for (int i = 0; i < n; i++)
-		{
-			int64 rank = call.form & TOP_SMALLEST ? i : numbers[g] - 1 - i;
-
-			picks->places[picks->n] = (int32) (firsts[g] + rank);
-			picks->keys[picks->n++] = &state->keys[i];
-			if (picks->n == PICK_PLACES && !flush_picks(cuda, picks))
-				return false;
-		}
+		ok = pick_state(cuda, state, numbers[g], firsts[g], &picks);
 	}
-	return flush_picks(cuda, picks);
+	ok = ok && flush_picks(cuda, &picks);
+	end_picks(&picks);
+	return ok;
 }
 
 bool
 cuda_pick_top_n(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out)
 {
 	instr_time since = cuda_clock();
-	TopPicks picks = {0};
 	bool ok = true;
 
-	if (!spec_has_top_n(cuda->spec))
-		return true;
-	picks.places = palloc(sizeof(int32) * PICK_PLACES);
-	picks.values = palloc(sizeof(int64) * PICK_PLACES);
-	picks.keys = palloc(sizeof(Datum *) * PICK_PLACES);
 	for (int f = 0; f < cuda->spec->nfallbacks && ok; f++)
 		if (cuda->spec->fallbacks[f].top_n > 0)
-			ok = pick_states(cuda, f, groups, buffer, out, &picks);
-	pfree(picks.places);
-	pfree(picks.values);
-	pfree(picks.keys);
+			ok = pick_states(cuda, f, groups, buffer, out);
 	cuda_add_time(&cuda->times.fetch_ms, since);
 	return ok;
 }

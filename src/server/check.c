@@ -132,7 +132,8 @@ check_sets(const WireQuery *q)
 		return "too many sets";
 	for (uint32_t s = 0; s < q->nsets; s++)
 		if (q->sets[s].col < 0 || q->sets[s].col >= q->ncols || q->sets[s].filter < -1 ||
-			q->sets[s].filter >= q->ncols)
+			q->sets[s].filter >= q->ncols || q->sets[s].beside < -1 ||
+			q->sets[s].beside >= q->ncols)
 			return "set names no column";
 	return NULL;
 }
@@ -287,6 +288,9 @@ check_set_columns(const WireColumn *cols, const WireSet *set)
 
 	if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I128)
 		return "set of values that are not integers";
+	if (set->beside >= 0 &&
+		(cols[set->beside].values == WIRE_NO_ARRAY || cols[set->beside].type > WIRE_I64))
+		return "values beside others that are not integers";
 	return set->filter < 0 || is_filter(&cols[set->filter]) ?
 		NULL :
 		"filter is not a boolean without NULLs";
@@ -670,7 +674,7 @@ check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_
 	if (in->set >= q->nsets)
 		return "pick of a set that does not exist";
 	if (in->n < 1 || in->n > buffer_bytes / sizeof(int64_t) ||
-		wire_picked_at(in->n) + in->n * sizeof(int64_t) > buffer_bytes)
+		wire_picked_end(in->n, q->sets[in->set].beside >= 0) > buffer_bytes)
 		return "number of positions";
 	return NULL;
 }

@@ -41,7 +41,7 @@ is_no_argument(const WireQuery *q, int c)
 		if (q->order[o].col == c)
 			return true;
 	for (uint32_t s = 0; s < q->nsets; s++)
-		if (q->sets[s].col == c || q->sets[s].filter == c)
+		if (q->sets[s].col == c || q->sets[s].filter == c || q->sets[s].beside == c)
 			return true;
 	return false;
 }

@@ -164,9 +164,10 @@ make_sets(Connection *c)
 	{
 		int col = pick_column(c, WIRE_I8, WIRE_I64);
 		int filter = chance(0.3) ? pick_column(c, WIRE_I8, WIRE_I8) : -1;
+		int beside = chance(0.3) ? pick_column(c, WIRE_I8, WIRE_I64) : -1;
 
 		if (col >= 0)
-			q->sets[q->nsets++] = (WireSet){col, filter};
+			q->sets[q->nsets++] = (WireSet){col, filter, beside, random_below(2)};
 	}
 	for (int n = q->nsets > 0 ? between(1, 4) : 0; n > 0 && q->nslots < WIRE_MAX_SLOTS; n--)
 	{
@@ -309,7 +310,7 @@ needs_only_nulls(const WireQuery *q, int col)
 		if (q->order[o].col == col)
 			return false;
 	for (uint32_t s = 0; s < q->nsets; s++)
-		if (q->sets[s].col == col || q->sets[s].filter == col)
+		if (q->sets[s].col == col || q->sets[s].filter == col || q->sets[s].beside == col)
 			return false;
 	for (int s = 0; s < q->nslots; s++)
 		if ((q->slots[s].monoid != MONOID_COUNT || q->slots[s].bin_kind != WIRE_BIN_NONE) &&

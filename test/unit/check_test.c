@@ -188,7 +188,7 @@ static void
 add_set(void)
 {
 	query.nsets = 1;
-	query.sets[0] = (WireSet){1, -1};
+	query.sets[0] = (WireSet){1, -1, -1, 0};
 	query.slots[1].input = WIRE_DISTINCT;
 }
 
@@ -250,6 +250,8 @@ wrong_queries(void)
 	QUERY(query.nsets = 1; query.sets[0].col = -1);
 	QUERY(query.nsets = 1; query.sets[0].filter = 3);
 	QUERY(query.nsets = 1; query.sets[0].filter = -2);
+	QUERY(query.nsets = 1; query.sets[0].beside = 3);
+	QUERY(query.nsets = 1; query.sets[0].beside = -2);
 	QUERY(query.slots[0].input = WIRE_SLOT_INPUTS);
 	QUERY(query.slots[0].input = WIRE_DISTINCT);
 	QUERY(add_set(); query.slots[1].set = 1);
@@ -268,7 +270,7 @@ wrong_queries(void)
 static void
 picks(void)
 {
-	WireQuery q = {.nsets = 2};
+	WireQuery q = {.nsets = 2, .sets = {{.beside = -1}, {.beside = -1}}};
 	WirePick pick = {.set = 1, .n = 100, .buffer = 3};
 	const WirePick wrong[] = {{.set = 2, .n = 100},
 							  {.n = 0},
@@ -291,7 +293,7 @@ wrong_batches(void)
 	BATCH(query.nsets = 1; query.sets[0].col = 2);
 	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY;
 		  query.slots[1].monoid = MONOID_COUNT);
-	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, 2}));
+	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, 2, -1, 0}));
 	BATCH(batch.buffer = 4);
 	BATCH(batch.bytes = BUFFER + 1);
 	BATCH(batch.ncols = 2);

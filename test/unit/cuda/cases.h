@@ -245,8 +245,8 @@ add_sets(Case *c)
 	WireQuery *q = &c->q;
 
 	q->nsets = 2;
-	q->sets[0] = (WireSet){COL_V, -1};
-	q->sets[1] = (WireSet){COL_ORDER, -1};
+	q->sets[0] = (WireSet){COL_V, -1, -1, 0};
+	q->sets[1] = (WireSet){COL_ORDER, -1, -1, 0};
 	add_slot(q, MONOID_COUNT, -1);
 	add_slot(q, MONOID_SUM_I64, COL_V);
 	add_slot(q, MONOID_COUNT, -1);

@@ -12,14 +12,32 @@ device_init_set(SetCounts *counts, gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
-	*counts = (SetCounts){0, INT64_MAX, INT64_MIN};
+	*counts = (SetCounts){0, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, 0};
 	return GPUAGG_CUDA_OK;
+}
+
+/* Stores the codes of the value beside that of row i. */
+static void
+keep_beside(const SetRows *rows, int64_t i, const SetArrays *to, SetCounts *counts)
+{
+	GpuaggColumn column = stub_column_of(&rows->beside);
+	int null = !stub_is_valid(column.validity, i);
+	int64_t code = stub_load_integer(&column, i);
+	int32_t order = rows->order ? rows->order[i] : wire_beside_order(null, rows->descending);
+
+	if (rows->order == NULL)
+		code = wire_beside_code(code, null, rows->descending);
+	counts->beside_min = code < counts->beside_min ? code : counts->beside_min;
+	counts->beside_max = code > counts->beside_max ? code : counts->beside_max;
+	counts->last += order;
+	to->beside[counts->n] = code;
+	to->order[counts->n] = order;
 }
 
 /* Appends values from the last row backwards, because the order is undefined. */
 GpuaggCudaStatus
-device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values,
-				   SetCounts *counts, gpuagg_stream stream)
+device_keep_values(const SetRows *rows, int64_t nrows, const SetArrays *to, SetCounts *counts,
+				   gpuagg_stream stream)
 {
 	GpuaggColumn column = stub_column_of(&rows->column);
 
@@ -35,8 +53,10 @@ device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *v
 		x = stub_load_integer(&column, i);
 		counts->min = x < counts->min ? x : counts->min;
 		counts->max = x > counts->max ? x : counts->max;
-		bins[counts->n] = rows->bins[i];
-		values[counts->n++] = x;
+		if (rows->beside.values)
+			keep_beside(rows, i, to, counts);
+		to->bins[counts->n] = rows->bins[i];
+		to->values[counts->n++] = x;
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -115,6 +135,50 @@ device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 	memset(v, 0x55, n * sizeof(*v));
 	bins[0] = bins[1], bins[1] = b;
 	values[0] = values[1], values[1] = v;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_sort_numbers(int32_t *keys[2], int32_t *numbers[2], int64_t n, int bits, void *workspace,
+					size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int32_t *k = keys[0], *v = numbers[0];
+	Pair *pairs;
+
+	(void) stream;
+	if (workspace == NULL)
+	{
+		*workspace_bytes = WORKSPACE;
+		return GPUAGG_CUDA_OK;
+	}
+	if (*workspace_bytes < WORKSPACE || bits < 1 || bits > 31)
+		return GPUAGG_CUDA_INVALID;
+	memset(workspace, 0x77, WORKSPACE);
+	LAUNCH();
+	pairs = malloc(n * sizeof(*pairs));
+	for (int64_t i = 0; i < n; i++)
+		pairs[i] = (Pair){(uint64_t) k[i] << (64 - bits), i};
+	sort_pairs(pairs, n, bits);
+	for (int64_t i = 0; i < n; i++)
+	{
+		keys[1][i] = k[pairs[i].number];
+		numbers[1][i] = v[pairs[i].number];
+	}
+	free(pairs);
+	memset(k, 0x55, n * sizeof(*k));
+	memset(v, 0x55, n * sizeof(*v));
+	keys[0] = keys[1], keys[1] = k;
+	numbers[0] = numbers[1], numbers[1] = v;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_number_values(int32_t *numbers, int64_t n, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		numbers[i] = (int32_t) i;
 	return GPUAGG_CUDA_OK;
 }
 
