@@ -66,7 +66,7 @@ build/test/%.o: test/%.cu
 	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 # Kernels of src/device_cuda/ that the unit tests call.
-GPU_TEST_SERVER_OBJS = build/device_cuda/kernels.o $(patsubst %,build/device_cuda/kernels_%.o,stored groups sketches)
+GPU_TEST_SERVER_OBJS = build/device_cuda/kernels.o $(patsubst %,build/device_cuda/kernels_%.o,stored groups sketches sets)
 
 build/gpu-tests: $(GPU_TEST_OBJS) $(GPU_TEST_SERVER_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@

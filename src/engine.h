@@ -316,9 +316,9 @@ typedef struct EngineOps
 	bool runs_fallbacks; /* calls the transition functions of fallback aggregates */
 	/*
 	 * Computes DISTINCT aggregates and ordered sets itself, if unsupported_reason() allows the
-	 * spec, and if rows can be read again.  Otherwise composite engines do that (composite/).  Under
-	 * the same conditions it computes the fallback aggregates with FallbackAgg.top_n, which are
-	 * otherwise fallback aggregates like others.
+	 * spec, and if rows can be read again.  Otherwise composite engines do that (composite/).
+	 * Under the same conditions it computes the fallback aggregates with FallbackAgg.top_n, which
+	 * are otherwise fallback aggregates like others.
 	 */
 	bool runs_sets;
 	SlotSupport support;

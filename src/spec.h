@@ -8,8 +8,8 @@
  * An aggregate becomes one or more slots.  A slot is a monoid over one or two columns.  Aggregates
  * share equal slots: sum(x) and avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback
  * aggregate has no slots: its own transition function is called for each row, which only the CPU
- * engine can do.  An aggregate with slots over COLUMN_DEC has a fallback aggregate, too, for
- * numerics that the column cannot represent.
+ * engine can do (but see FallbackAgg.top_n).  An aggregate with slots over COLUMN_DEC has a
+ * fallback aggregate, too, for numerics that the column cannot represent.
  *
  * Indexes refer to the arrays of AggSpec, and -1 stands for none.  A "filter" is a COLUMN_I8 column
  * of booleans: only rows in which it is true count.
@@ -133,7 +133,7 @@ typedef struct FallbackAgg
 								  top_n integers and floats, too; keys of top_n may be COLUMN_DEC */
 	bool exact; /* an exact aggregate: all with its transition function have equal states */
 	int top_n;  /* gpu_max_n and its like, with this constant n, which is no argument here, and keys
-				   of integers, floats or decimals; else 0 */
+				   of integers, floats or decimals; else 0. Engines may compute these in another way */
 	int filter;
 	int set;                   /* as in SlotSpec */
 	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */

@@ -321,8 +321,8 @@ copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64
 	char *staging;
 	SetArrays from = {0};
 
-	DEVICE_CHECK(memory_reserve(query, &query->scratch.computed,
-								2 * codes + n * sizeof(int32_t), error));
+	DEVICE_CHECK(
+		memory_reserve(query, &query->scratch.computed, 2 * codes + n * sizeof(int32_t), error));
 	DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, n * sizeof(int32_t), error));
 	staging = query->scratch.computed.at;
 	from.bins = query->scratch.keys.at;
@@ -343,8 +343,8 @@ copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64
 	if (map)
 	{
 		DEVICE_CHECK(memory_reserve(query, &query->scratch.slot_bins, n * sizeof(int32_t), error));
-		KERNEL_CHECK(device_gather(map, sizeof(int32_t), from.bins, n,
-								   query->scratch.slot_bins.at, query->stream));
+		KERNEL_CHECK(device_gather(map, sizeof(int32_t), from.bins, n, query->scratch.slot_bins.at,
+								   query->stream));
 		from.bins = query->scratch.slot_bins.at;
 	}
 	return sets_add(query, number, &from, n, error);

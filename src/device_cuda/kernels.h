@@ -175,9 +175,9 @@ extern "C"
 		DeviceColumn column;   /* of integers of up to 64 bits */
 		const uint8_t *filter; /* or NULL */
 		const int32_t *bins;   /* bin of each row's group; negative: the row does not count */
-		DeviceColumn beside;   /* the same for the values beside these; values NULL: there are none */
-		const int32_t *order;  /* not NULL: `beside` has codes, and this is their order */
-		int descending;        /* as in WireSet */
+		DeviceColumn beside; /* the same for the values beside these; values NULL: there are none */
+		const int32_t *order; /* not NULL: `beside` has codes, and this is their order */
+		int descending;       /* as in WireSet */
 	} SetRows;
 
 	/* Arrays of the values that are kept. */

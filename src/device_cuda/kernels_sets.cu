@@ -74,8 +74,8 @@ widen_range(Reduce::TempStorage &temp, int64_t least, int64_t greatest, int64_t 
 __device__ static inline int32_t
 keep_beside(const SetRows &rows, int64_t i, const SetArrays &to, int64_t place, int64_t *code)
 {
-	int32_t order = rows.order ? rows.order[i] :
-								 wire_beside_order(!is_valid(rows.beside, i), rows.descending);
+	int32_t order =
+		rows.order ? rows.order[i] : wire_beside_order(!is_valid(rows.beside, i), rows.descending);
 
 	*code = rows.order ?
 		load_integer(rows.beside, i) :
@@ -91,8 +91,7 @@ keep_beside(const SetRows &rows, int64_t i, const SetArrays &to, int64_t place, 
  */
 template <bool BESIDE>
 __global__ static void
-__launch_bounds__(THREADS)
-	keep_kernel(SetRows rows, int64_t nrows, SetArrays to, SetCounts *counts)
+__launch_bounds__(THREADS) keep_kernel(SetRows rows, int64_t nrows, SetArrays to, SetCounts *counts)
 {
 	typedef cub::BlockScan<int, THREADS> Scan;
 	__shared__ union
@@ -144,8 +143,8 @@ __launch_bounds__(THREADS)
 			{
 				int64_t code;
 
-				last += keep_beside(rows, from + r * THREADS + threadIdx.x, to, place + before,
-									&code);
+				last +=
+					keep_beside(rows, from + r * THREADS + threadIdx.x, to, place + before, &code);
 				beside_least = code < beside_least ? code : beside_least;
 				beside_greatest = code > beside_greatest ? code : beside_greatest;
 			}

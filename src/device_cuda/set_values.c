@@ -233,22 +233,21 @@ sort_by_codes(DeviceQuery *query, const DeviceMemory *array, int32_t *numbers[2]
 {
 	if (bits == 0)
 		return DEVICE_OK;
-	KERNEL_CHECK(
-		device_gather(array->at, sizeof(int64_t), numbers[0], n, codes[0], query->stream));
+	KERNEL_CHECK(device_gather(array->at, sizeof(int64_t), numbers[0], n, codes[0], query->stream));
 	return sort_values(query, false, numbers, codes, n, bits, error);
 }
 
 /* Moves the values to the places that the sorted numbers say, all but the bins. */
 static DeviceStatus
-move_values(DeviceQuery *query, SetValues *set, const int32_t *numbers,
-			DeviceMemory spare[SPARES], DeviceMemory *order, DeviceError *error)
+move_values(DeviceQuery *query, SetValues *set, const int32_t *numbers, DeviceMemory spare[SPARES],
+			DeviceMemory *order, DeviceError *error)
 {
 	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), numbers, set->n,
 							   spare[SPARE_VALUES].at, query->stream));
 	KERNEL_CHECK(device_gather(set->beside.at, sizeof(int64_t), numbers, set->n,
 							   spare[SPARE_MORE_VALUES].at, query->stream));
-	KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), numbers, set->n, order->at,
-							   query->stream));
+	KERNEL_CHECK(
+		device_gather(set->order.at, sizeof(int32_t), numbers, set->n, order->at, query->stream));
 	swap_memory(&set->values, &spare[SPARE_VALUES]);
 	swap_memory(&set->beside, &spare[SPARE_MORE_VALUES]);
 	swap_memory(&set->order, order);
@@ -274,8 +273,8 @@ sort_with_beside(DeviceQuery *query, SetValues *set, const SetCounts *counts, in
 	KERNEL_CHECK(device_number_values(numbers[0], n, query->stream));
 	if (counts->last > 0 && counts->last < n)
 	{
-		KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), numbers[0], n, keys[0],
-								   query->stream));
+		KERNEL_CHECK(
+			device_gather(set->order.at, sizeof(int32_t), numbers[0], n, keys[0], query->stream));
 		DEVICE_CHECK(sort_numbers(query, keys, numbers, n, 1, error));
 	}
 	DEVICE_CHECK(sort_by_codes(query, &set->beside, numbers, codes, n,
@@ -427,18 +426,16 @@ sets_finish(DeviceQuery *query, DeviceError *error)
 
 /* ---- single values for the client ---- */
 
-/* Copies the values at n positions, in device memory, and those beside them to the layout of PICKED. */
+/* Copies the values at n positions, and those beside them, in the layout of PICKED. */
 static DeviceStatus
 gather_picked(DeviceQuery *query, const SetValues *set, const int32_t *places, int64_t n, char *to,
 			  DeviceError *error)
 {
-	KERNEL_CHECK(
-		device_gather(set->values.at, sizeof(int64_t), places, n, to, query->stream));
+	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), places, n, to, query->stream));
 	if (set->beside.at == NULL)
 		return DEVICE_OK;
 	to += n * sizeof(int64_t);
-	KERNEL_CHECK(
-		device_gather(set->beside.at, sizeof(int64_t), places, n, to, query->stream));
+	KERNEL_CHECK(device_gather(set->beside.at, sizeof(int64_t), places, n, to, query->stream));
 	to += n * sizeof(int64_t);
 	KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), places, n, to, query->stream));
 	return DEVICE_OK;
@@ -462,8 +459,7 @@ cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *pla
 	staging = query->scratch.staging.at;
 	CUDA_CHECK(cudaMemcpyAsync(staging, places, in->n * sizeof(int32_t), cudaMemcpyHostToDevice,
 							   query->stream));
-	DEVICE_CHECK(
-		gather_picked(query, set, (const int32_t *) staging, in->n, staging + at, error));
+	DEVICE_CHECK(gather_picked(query, set, (const int32_t *) staging, in->n, staging + at, error));
 	CUDA_CHECK(cudaMemcpyAsync(buffer + at, staging + at, end - at, cudaMemcpyDeviceToHost,
 							   query->stream));
 	return device_query_wait(query, error);

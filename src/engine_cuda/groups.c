@@ -246,8 +246,8 @@ copy_keys(CudaEngine *cuda, const char *packed, size_t *left, GroupBatch *out)
 
 /*
  * Makes a batch of a chunk's groups, or of the first ones if the values of their keys or their n
- * best have too many bytes: *groups has only these then, and the next chunk begins with the others. Returns false if
- * the session is lost.
+ * best have too many bytes: *groups has only these then, and the next chunk begins with the others.
+ * Returns false if the session is lost.
  */
 static bool
 copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch *out)

@@ -313,8 +313,9 @@ translate_runs(CudaQuery *query, const char **why)
 	*why = "aggregates that depend on row order are not supported over sorted input on the GPU";
 	if (spec->ordered)
 		return false;
-	*why = "DISTINCT and ordered-set aggregates and the n best are not supported over sorted input on "
-		   "the GPU";
+	*why =
+		"DISTINCT and ordered-set aggregates and the n best are not supported over sorted input on "
+		"the GPU";
 	if (spec_has_sets(spec) || spec_has_top_n(spec))
 		return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
@@ -622,8 +623,8 @@ sends_any_as(const CudaQuery *query, Travel travel)
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && query->wire->nsets == 0 &&
-		!sends_any_as(query, TRAVEL_CODES) && !cuda_query_needs_batch(query);
+	return !query->spec->ordered && query->wire->nsets == 0 && !sends_any_as(query, TRAVEL_CODES) &&
+		!cuda_query_needs_batch(query);
 }
 
 bool

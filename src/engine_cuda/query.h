@@ -125,8 +125,8 @@ extern int cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireT
  */
 extern int cuda_query_add_slot(CudaQuery *query, const WireSlot *slot);
 /*
- * query_sets.c: translate a slot of distinct values, and all ordered sets. They return false, with the
- * reason in *why, if the GPU cannot compute them.
+ * query_sets.c: translate a slot of distinct values, and all ordered sets. They return false, with
+ * the reason in *why, if the GPU cannot compute them.
  */
 extern bool cuda_query_distinct_slot(CudaQuery *query, int s, const char **why);
 extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);

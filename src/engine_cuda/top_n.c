@@ -20,7 +20,7 @@ typedef struct TopPicks
 	uint32 n;
 	int32 *places;
 	Picked picked;
-	Datum **keys; /* where the entries are */
+	Datum **keys;           /* where the entries are */
 	NullableDatum **values; /* NULL: the aggregate has no values beside its keys */
 } TopPicks;
 

@@ -73,8 +73,8 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 	if (!ops->runs_sets)
 		return !sets ? "the n best of a group are not supported by this engine" :
 			spec && spec->ndistincts > 0 ?
-			"DISTINCT aggregates are not supported by this engine" :
-			"ordered-set aggregates are not supported by this engine";
+					   "DISTINCT aggregates are not supported by this engine" :
+					   "ordered-set aggregates are not supported by this engine";
 	if (engine_reads_once(&query->input))
 		return "all distinct or ordered values must fit into memory, and the input cannot be read "
 			   "twice";

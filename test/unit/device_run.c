@@ -240,6 +240,79 @@ sorted_values(const QueryRun *run, uint64_t key, bool v, int *n)
 	return values;
 }
 
+/* A value of COL_ORDER, and codes of the v beside it. */
+typedef struct BesideValue
+{
+	int64_t value;
+	int32_t order;
+	int64_t code;
+} BesideValue;
+
+/* For qsort: compares by value, then order, then code. */
+static int
+compare_beside(const void *a, const void *b)
+{
+	const BesideValue *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	if (x->order != y->order)
+		return x->order - y->order;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+/* Returns the values of COL_ORDER in a group, sorted as in set 1. The caller frees the array. */
+static BesideValue *
+sorted_beside(const QueryRun *run, uint64_t key, int *n)
+{
+	const Case *c = run->c;
+	int descending = c->q.sets[1].descending;
+	BesideValue *values = malloc(sizeof(*values) * (c->nbatches * c->nrows + 1));
+
+	*n = 0;
+	for (int b = 0; b < c->nbatches; b++)
+		for (int r = 0; r < c->nrows && run->taken >> b & 1; r++)
+			if (packed_key(c, b, r) == key)
+				values[(*n)++] =
+					(BesideValue){(r * 37) % 101, wire_beside_order(!row_has_v(r), descending),
+								  wire_beside_code(row_v(b, r), !row_has_v(r), descending)};
+	qsort(values, *n, sizeof(*values), compare_beside);
+	return values;
+}
+
+/*
+ * Checks three values of set 1 in a group, the first of which has this position, and those beside
+ * them. Returns false if a call failed.
+ */
+static bool
+check_picked(QueryRun *run, uint64_t key, int64_t first)
+{
+	int n;
+	BesideValue *expected = sorted_beside(run, key, &n);
+	WirePick pick = {.set = 1, .n = 3};
+	int32_t places[3];
+	const char *picked = run->arena[0] + wire_picked_at(3);
+	DeviceError error = {""};
+	bool ok;
+
+	for (int i = 0; i < 3; i++)
+		places[i] = (int32_t) (first + (n - 1) / 2 * i);
+	ok = record_status(run, shared_query_pick(run->query[0], run->lane[0], &pick, places, &error),
+					   &error);
+	for (int i = 0; i < 3 && ok; i++)
+	{
+		const BesideValue *want = &expected[(n - 1) / 2 * i];
+		const int64_t *codes = (const int64_t *) picked + 3;
+
+		CHECK(((const int64_t *) picked)[i] == want->value, "%s: value %d of a group", run->c->name,
+			  i);
+		CHECK(codes[i] == want->code && ((const int32_t *) (codes + 3))[i] == want->order,
+			  "%s: the value beside value %d of a group", run->c->name, i);
+	}
+	free(expected);
+	return ok;
+}
+
 /*
  * Checks the sets of add_sets: distinct values, mode and picked values. The reference is the sorted
  * values of each group. Returns false if a call failed.
@@ -256,9 +329,6 @@ check_sets(QueryRun *run)
 		int n, distinct = 0, run_length = 0, most = 0;
 		int64_t *values = sorted_values(run, read_key(at, q->key_bytes), true, &n);
 		int64_t sum = 0, mode = 0;
-		WirePick pick = {.set = 1, .n = 3};
-		int32_t places[3];
-		const int64_t *picked = (const int64_t *) (run->arena[0] + wire_picked_at(3));
 		DeviceError error = {""};
 
 		memcpy(states, at + q->key_bytes, sizeof(states));
@@ -275,28 +345,18 @@ check_sets(QueryRun *run)
 		if (most > 0)
 		{
 			WirePick one = {.n = 1};
+			int32_t place = (int32_t) wire_mode_place(states[5], 1);
 
-			places[0] = (int32_t) wire_mode_place(states[5], 1);
 			if (!record_status(run,
-							   shared_query_pick(run->query[0], run->lane[0], &one, places, &error),
+							   shared_query_pick(run->query[0], run->lane[0], &one, &place, &error),
 							   &error))
 				return false;
 			CHECK(states[5] >> 31 == most &&
 					  *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
 				  "%s: the most frequent value", run->c->name);
 		}
-		values = sorted_values(run, read_key(at, q->key_bytes), false, &n);
-		for (int i = 0; i < 3; i++)
-			places[i] = (int32_t) (states[4] + (n - 1) / 2 * i);
-		if (!record_status(
-				run, shared_query_pick(run->query[0], run->lane[0], &pick, places, &error), &error))
-		{
-			free(values);
+		if (!check_picked(run, read_key(at, q->key_bytes), states[4]))
 			return false;
-		}
-		for (int i = 0; i < 3; i++)
-			CHECK(picked[i] == values[(n - 1) / 2 * i], "%s: value %d of a group", run->c->name, i);
-		free(values);
 	}
 	return true;
 }
@@ -348,7 +408,8 @@ check_finished_memory(const DeviceQuery *query)
 		query->groups.states.list.bytes + query->groups.states.keys.bytes + query->result.top.bytes;
 
 	for (uint32_t s = 0; s < query->q->nsets; s++)
-		groups += query->late.sets[s].values.bytes;
+		groups += query->late.sets[s].values.bytes + query->late.sets[s].beside.bytes +
+			query->late.sets[s].order.bytes;
 
 	for (int s = 0; s < query->q->nslots; s++)
 		groups += query->groups.states.slot[s].bytes;

@@ -238,7 +238,10 @@ add_ordered(Case *c)
 	add_slot(q, MONOID_MAXSUB_I64, COL_V);
 }
 
-/* Adds two sets: v for distinct values and the mode, COL_ORDER for the first value. */
+/*
+ * Adds two sets: v for distinct values and the mode, COL_ORDER, with v beside it, for the first
+ * value.
+ */
 static void
 add_sets(Case *c)
 {
@@ -246,7 +249,7 @@ add_sets(Case *c)
 
 	q->nsets = 2;
 	q->sets[0] = (WireSet){COL_V, -1, -1, 0};
-	q->sets[1] = (WireSet){COL_ORDER, -1, -1, 0};
+	q->sets[1] = (WireSet){COL_ORDER, -1, COL_V, 1};
 	add_slot(q, MONOID_COUNT, -1);
 	add_slot(q, MONOID_SUM_I64, COL_V);
 	add_slot(q, MONOID_COUNT, -1);
