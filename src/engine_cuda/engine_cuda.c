@@ -216,7 +216,7 @@ move_device_groups(CudaEngine *cuda)
 	while (cuda_next_device_groups(cuda, &groups))
 	{
 		CHECK_FOR_INTERRUPTS();
-		cpu_merge_groups(cpu_fallback, &groups);
+		cpu_combine_groups(cpu_fallback, &groups);
 	}
 	if (cuda->base.failure[0] != '\0')
 		return ENGINE_FAILED;

@@ -279,6 +279,9 @@ cuda_query_top_n(CudaQuery *query, const char **why)
 		top->set = add_top_n_set(query, fallback);
 		if (top->set < 0)
 			return false;
+		/* two slots for each */
+		if (query->wire->nslots > WIRE_MAX_SLOTS - 2)
+			return false;
 		top->first = add_position_slot(query, top->set, WIRE_FIRST);
 		top->number = add_number_slot(query, top->set, fallback->argcol[fallback->nargs - 1]);
 		if (top->number < 0)

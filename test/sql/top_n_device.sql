@@ -46,6 +46,11 @@ SELECT pg_temp.compared(q) AS taken, q FROM (VALUES ('SELECT gpu_max_n(f8, 1000)
 	('SELECT k, gpu_max_n(i4, 2) FROM best GROUP BY k HAVING count(*) > 61'), ('SELECT k, sum(i4), gpu_argmax_n(o, f4, 2) FROM best GROUP BY k ORDER BY sum(i4) DESC NULLS LAST, k LIMIT 5'),
 	('SELECT k, even, gpu_max_n(i4, 2), gpu_argmin_n(i2, i4, 3) FROM best GROUP BY GROUPING SETS ((k, even), (even), ())'),
 	('SELECT b.k, gpu_max_n(b.i4 + x, 2) FROM best b JOIN (VALUES (1, 5), (2, 6)) v (k, x) ON b.k = v.k GROUP BY b.k')) q (q);
+-- numerics that no decimal can represent: their batches are the CPU fallback's, where groups of both are combined
+CREATE TABLE some_odd AS SELECT i % 50 AS k, i * 31 % 1003 AS v, nullif(i % 97, 3)::float8 / 3 + 1 AS f, CASE WHEN i BETWEEN 9000 AND 9010 THEN 'NaN' ELSE i % 10 / 4.0 END::numeric(10, 2) AS n
+FROM generate_series(1, 12000) i;
+VACUUM ANALYZE some_odd;
+SELECT pg_temp.compared('SELECT k, gpu_max_n(v, 20), gpu_argmin_n(v, f, 20), gpu_argmax_n(f, v, 7), gpu_max_n(v, 2) FILTER (WHERE v < 0), gpu_sum(n), gpu_avg(n) FROM some_odd GROUP BY k') AS combined;
 -- the CPU engine takes these: -0 and NaNs, values without codes, DISTINCT, n that is no constant
 SELECT pg_temp.compared('SELECT k, ' || calls || ' FROM odd_floats GROUP BY k', 'cpu') AS by_key, calls FROM (VALUES ('gpu_max_n(zero, 7), gpu_min_n(zero, 7)'), ('gpu_argmax_n(v, zero, 9), gpu_argmin_n(zero, v, 9)'),
 	('(SELECT array_agg(float8send(x)) FROM unnest(gpu_max_n(nan, 9)) x)'), ('(SELECT array_agg(float8send(x)) FROM unnest(gpu_argmin_n(nan, v, 9)) x)')) c (calls);
@@ -83,4 +88,4 @@ CREATE VIEW cached_tops AS SELECT k, gpu_max_n(i2, 3) AS a, gpu_argmax_n(i8, i4,
 SELECT pg_temp.compared('SELECT * FROM cached_tops') AS first, pg_temp.compared('SELECT * FROM cached_tops') AS second, pg_temp.compared('SELECT * FROM cached_tops') AS third;
 SELECT pg_temp.compared('SELECT k, gpu_max_n(zero, 9), gpu_argmin_n(v, zero, 9) FROM odd_floats GROUP BY k', 'cpu') AS first, pg_temp.compared('SELECT k, gpu_max_n(zero, 9), gpu_argmin_n(v, zero, 9) FROM odd_floats GROUP BY k', 'cpu') AS second;
 DROP VIEW cached_tops;
-DROP TABLE best, odd_floats;
+DROP TABLE best, odd_floats, some_odd;
