@@ -209,8 +209,7 @@ top_n_create(const TopCall *call, MemoryContext cxt)
 TopState *
 top_n_make(const TopCall *call, int count, MemoryContext cxt)
 {
-	TopState *state =
-		init_state(call, count, MemoryContextAlloc(cxt, state_size(call, count)));
+	TopState *state = init_state(call, count, MemoryContextAlloc(cxt, state_size(call, count)));
 
 	state->count = count;
 	return state;
