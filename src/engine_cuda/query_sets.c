@@ -255,6 +255,13 @@ add_top_n_set(CudaQuery *query, const FallbackAgg *fallback)
 	return value < 0 ? -1 : add_pairs(query, key, fallback->filter, value, !smallest);
 }
 
+/* Returns whether the values of a column are codes that become its Datums again. */
+static bool
+has_codes(const AggSpec *spec, int col)
+{
+	return column_is_float(spec->cols[col].type) || column_is_integer(spec->cols[col].type);
+}
+
 bool
 cuda_query_top_n(CudaQuery *query, const char **why)
 {
@@ -271,9 +278,9 @@ cuda_query_top_n(CudaQuery *query, const char **why)
 		*why = "the n best DISTINCT values are not supported on the GPU";
 		if (fallback->set > 0)
 			return false;
-		*why = "values of this type beside the n best keys are not supported on the GPU";
-		if (!column_is_float(spec->cols[fallback->argcol[0]].type) &&
-			!column_is_integer(spec->cols[fallback->argcol[0]].type))
+		*why = "the n best of this type are not supported on the GPU";
+		if (!has_codes(spec, fallback->argcol[0]) ||
+			!has_codes(spec, fallback->argcol[fallback->nargs - 1]))
 			return false;
 		*why = "the query has more aggregates of the n best than the GPU supports";
 		top->set = add_top_n_set(query, fallback);
