@@ -383,6 +383,22 @@ aggmap_exact_aggregate(Oid aggfnoid)
 }
 
 bool
+aggmap_is_exact(Oid aggfnoid, bool *sum)
+{
+	FmgrInfo info;
+	Oid transfn;
+	Oid finalfn;
+	Oid combinefn;
+
+	if (aggmap_lookup(aggfnoid).partial != PARTIAL_EXACT ||
+		!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
+		return false;
+	fmgr_info(transfn, &info);
+	*sum = exact_kind_of(&info) == EXACT_SUM;
+	return exact_kind_of(&info) != 0;
+}
+
+bool
 aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 {
 	Oid finalfn;

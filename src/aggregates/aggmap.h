@@ -116,6 +116,12 @@ extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 extern bool aggmap_is_top_n(const Aggref *aggref);
 
 /*
+ * Returns whether this is an exact aggregate of floats (exact.c), which every engine can compute if
+ * it is only a count and a sum (*sum).
+ */
+extern bool aggmap_is_exact(Oid aggfnoid, bool *sum);
+
+/*
  * Returns whether this aggregate is supported. If not, sets *why to the reason for EXPLAIN and
  * gpuagg.require, e.g. "VARIADIC inside gpu_sum". Considers the aggregate alone (its kind, ORDER
  * BY, direct arguments, and whether states can be merged if parallel), not the keys or the plan.

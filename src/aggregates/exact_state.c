@@ -9,6 +9,7 @@
 #include "utils/memutils.h"
 
 #include "aggregates/exact_state.h"
+#include "operators/exact_parts.h"
 
 /* A state's first value is at this bit of its window: smaller ones fit, too. */
 #define WINDOW_MARGIN 38
@@ -308,6 +309,25 @@ exact_add_integer(ExactState *state, int64 m, int position)
 	if (shift < 0 || shift > EXACT_MOST_SHIFT || !exact_add_to_sum(&state->sum[0], m, shift))
 		add_wide(exact_wide(state)->sum[0], EXACT_SUM_WORDS, position,
 				 m < 0 ? -(gpuagg_u128) m : (gpuagg_u128) m, m < 0);
+}
+
+void
+exact_set_parts(ExactState *state, int64 n, gpuagg_i128 high, gpuagg_i128 low, int16 unit)
+{
+	__int128 sum;
+
+	state->n = n;
+	/* then the high parts have at most 127 bits */
+	if (high == (int64) high &&
+		!__builtin_add_overflow((__int128) high * ((__int128) 1 << EXACT_PARTS_LOW), (__int128) low,
+								&sum))
+	{
+		state->sum[0] = sum;
+		state->unit[0] = unit;
+		return;
+	}
+	add_sum_window(exact_wide(state)->sum[0], high, unit + EXACT_PARTS_LOW);
+	add_sum_window(state->wide->sum[0], low, unit);
 }
 
 /* ---- sums of states ------------------------------------------------------ */

@@ -256,6 +256,13 @@ extern void exact_add(ExactState *state, double x, double y, bool remove);
 /* Adds m * 2^position to the sum of x, without counting an input; |m| is less than 2^53. */
 extern void exact_add_integer(ExactState *state, int64 m, int position);
 
+/*
+ * Sets a new state of the kind EXACT_SUM to n inputs, whose sum is that of two sums of parts
+ * (operators/exact_parts.h).
+ */
+extern void exact_set_parts(ExactState *state, int64 n, gpuagg_i128 high, gpuagg_i128 low,
+							int16 unit);
+
 /* Adds the inputs of another state of the same kind. */
 extern void exact_combine(ExactState *state, const ExactState *other);
 

@@ -251,6 +251,26 @@ check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 							 zeros, a, expr_program_constant(r->program, bits, false), 0);
 }
 
+/* The magnitude that is assumed of computed values. */
+#define COMPUTED_MAGNITUDE 1048576.0
+
+/* Adds the computation of a part of floats, for exact sums. */
+static uint16
+emit_part(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
+{
+	int s = expr_program_stored(r->program, a);
+	const ColumnBounds *k = s >= 0 ? &r->bounds[s] : NULL;
+	double magnitude = k == NULL ? COMPUTED_MAGNITUDE :
+		k->any                   ? Max(fabs(k->least), fabs(k->greatest)) :
+								   0;
+
+	if (!cuda_parts_reach(col->parts, magnitude) && k)
+		return expr_program_reject(
+			r->program, "floats differ too much in magnitude for an exact sum on the GPU");
+	return expr_program_emit(r->program, type == COLUMN_F32 ? VECTOR_F32_PART : VECTOR_F64_PART,
+							 2 * col->parts->unit + (col->travel == TRAVEL_HIGH_PART), a, 0, 0);
+}
+
 /*
  * Returns the operand with column c's values in the form of its travel. *wire is set to their type.
  */
@@ -280,6 +300,9 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 			return expr_program_emit(r->program,
 									 type == COLUMN_F32 ? VECTOR_F32_CODE : VECTOR_F64_CODE,
 									 col->travel == TRAVEL_KEY_CODES, a, 0, 0);
+		case TRAVEL_HIGH_PART:
+		case TRAVEL_LOW_PART:
+			return emit_part(r, col, a, type);
 		case TRAVEL_CODES:
 			return a;
 		default:

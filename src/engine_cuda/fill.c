@@ -329,6 +329,15 @@ fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fro
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
+/* Copies parts of floats that cuda_query_split() has made. */
+static void
+fill_part(CudaColumn *col, char *buffer, uint32 rows, const int64 *parts, const Column *in,
+		  int from, int n)
+{
+	memcpy(buffer + col->values + rows * sizeof(int64), parts + from, n * sizeof(int64));
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
 /* Copies matrices. Returns false if one has another size than those before. */
 static bool
 fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
@@ -410,6 +419,12 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 			case TRAVEL_VALUE_CODES:
 				fill_codes(col, buffer, rows, in, from, n);
 				query->unusual_floats |= col->returned && has_unusual(in, from, n);
+				break;
+			case TRAVEL_HIGH_PART:
+				fill_part(col, buffer, rows, col->parts->high, in, from, n);
+				break;
+			case TRAVEL_LOW_PART:
+				fill_part(col, buffer, rows, col->parts->low, in, from, n);
 				break;
 			case TRAVEL_RUNS:
 				break;

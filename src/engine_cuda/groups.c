@@ -272,19 +272,23 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 }
 
 /*
- * Sets the states of fallback aggregates to their initial values. They exist here only for
- * unrepresentable numerics, which no row has that the server got. Fallback aggregates of ordered
- * sets, and of the n best, get their states later.
+ * Makes the states of exact sums, and sets those of other fallback aggregates to their initial
+ * values. These exist here only for unrepresentable numerics, which no row has that the server got.
+ * Fallback aggregates of ordered sets, and of the n best, get their states later.
  */
 static void
-copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
+set_fallbacks(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from,
+			  GroupBatch *out)
 {
 	for (int o = 0; o < cuda->spec->nfallbacks; o++)
-		for (int g = 0; g < out->ngroups; g++)
-		{
-			out->fallbacks[o][g] = cuda->spec->fallbacks[o].initval;
-			out->fallback_nulls[o][g] = cuda->spec->fallbacks[o].initnull;
-		}
+		if (cuda->query->exact[o].parts)
+			cuda_query_exact_states(cuda->query, o, groups, buffer, from, out);
+		else
+			for (int g = 0; g < out->ngroups; g++)
+			{
+				out->fallbacks[o][g] = cuda->spec->fallbacks[o].initval;
+				out->fallback_nulls[o][g] = cuda->spec->fallbacks[o].initnull;
+			}
 }
 
 /*
@@ -319,7 +323,7 @@ cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, 
 			unconstify(char *, buffer) + groups->slots[query->slot[s]] +
 				(size_t) from * slot->width * gpuagg_monoids[slot->monoid].state_size;
 	}
-	copy_fallbacks(cuda, out);
+	set_fallbacks(cuda, groups, buffer, from, out);
 }
 
 /* Returns the server's next groups; false at the end, or if the engine failed. */

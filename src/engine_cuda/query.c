@@ -318,6 +318,10 @@ translate_runs(CudaQuery *query, const char **why)
 		"the GPU";
 	if (spec_has_sets(spec) || spec_has_top_n(spec))
 		return false;
+	*why = "exact sums of floats are not supported over sorted input on the GPU";
+	for (int o = 0; o < spec->nfallbacks; o++)
+		if (spec->fallbacks[o].exact)
+			return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
 	if (spec->nslots == 0)
 		return false;
@@ -379,7 +383,8 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 	for (int s = 0; s < spec->nslots; s++)
 		if (!translate_slot(query, s, why))
 			return NULL;
-	if (!cuda_query_ordered_sets(query, why) || !cuda_query_top_n(query, why))
+	if (!cuda_query_ordered_sets(query, why) || !cuda_query_top_n(query, why) ||
+		!cuda_query_exact_sums(query, why))
 		return NULL;
 	*why = "the query has more aggregates than the GPU supports";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)
@@ -448,6 +453,11 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 			if (query->spec->cols[col->col].type != COLUMN_DATUM)
 				col->datums = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
 		}
+		if (col->parts && col->parts->high == NULL)
+		{
+			col->parts->high = MemoryContextAlloc(cxt, batch_rows * sizeof(int64));
+			col->parts->low = MemoryContextAlloc(cxt, batch_rows * sizeof(int64));
+		}
 	}
 	query->buffer_bytes = at;
 	Assert(at <= buffer_bytes);
@@ -461,6 +471,11 @@ cuda_query_reset(CudaQuery *query)
 	for (int c = 0; c < query->ncols; c++)
 	{
 		query->cols[c].stored = -1;
+		if (query->cols[c].parts)
+		{
+			query->cols[c].parts->unit = 0;
+			query->cols[c].parts->settled = false;
+		}
 		if (query->cols[c].dict)
 			dictionary_reset(query->cols[c].dict);
 	}
@@ -619,11 +634,15 @@ sends_any_as(const CudaQuery *query, Travel travel)
 	return false;
 }
 
-/* Codes are valid only in their own process, and rows in order must come from one process. */
+/*
+ * Codes and units are valid only in their own process, and rows in order must come from one
+ * process.
+ */
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && query->wire->nsets == 0 && !sends_any_as(query, TRAVEL_CODES) &&
+	return !query->spec->ordered && query->wire->nsets == 0 &&
+		!sends_any_as(query, TRAVEL_CODES) && !cuda_query_has_exact_sums(query) &&
 		!cuda_query_needs_batch(query);
 }
 

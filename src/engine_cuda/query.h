@@ -5,6 +5,7 @@
  *
  * 	query.c			translates an AggSpec, lays out buffers, reads packed keys
  * 	query_sets.c	translates distinct values and ordered sets
+ * 	query_exact.c	translates exact sums of floats, and makes their states
  * 	query_parts.c	adds columns and slots to the message, for both
  * 	fill.c			copies columns of a batch to a buffer
  * 	unfill.c		reads rows of a buffer back into a batch
@@ -29,15 +30,36 @@ typedef enum Travel
 	TRAVEL_PRESENCE,    /* the validity bitmap only */
 	TRAVEL_KEY_CODES,   /* gpuagg_f64_code of floats, with -0 as 0 */
 	TRAVEL_VALUE_CODES, /* the same, with -0 and 0 distinct */
+	TRAVEL_HIGH_PART,   /* floats as integers of two parts (operators/exact_parts.h) */
+	TRAVEL_LOW_PART,
 	TRAVEL_MATRIX,      /* square matrices, read from arrays */
 	TRAVEL_RUNS         /* number of the run of equal keys, for grouped rows; sorted.c writes it */
 } Travel;
+
+/* A column of floats that travels as two columns of integers, for exact sums. */
+typedef struct CudaParts
+{
+	int high_col, low_col; /* columns of the message */
+	int unit;
+	bool settled;     /* the unit is chosen; else it is 0, and all values so far were 0 */
+	int64 *high, *low; /* parts of the current batch */
+} CudaParts;
+
+/* Slots of the message for an exact sum. */
+typedef struct CudaExactSum
+{
+	CudaParts *parts; /* NULL: this fallback aggregate is none */
+	int count;        /* number of values */
+	int rows;         /* number of rows that pass the filter; -1: there is no filter */
+	int high, low;
+} CudaExactSum;
 
 /* A column of the message. */
 typedef struct CudaColumn
 {
 	int col; /* index in AggSpec.cols */
 	Travel travel;
+	CudaParts *parts; /* TRAVEL_HIGH_PART and TRAVEL_LOW_PART; else NULL */
 	WireType type; /* for COLUMN_DEC it is WIRE_I128; see `wide` */
 	int key;       /* number of the key, or -1 */
 	bool extreme;  /* floats that a minimum or maximum reads */
@@ -83,6 +105,7 @@ typedef struct CudaQuery
 	int slot[WIRE_MAX_SLOTS];  /* index in wire->slots, for each slot of the spec */
 	/* The sum of a mean, which is sent as a count (`slot`) and this sum; -1 for other slots. */
 	int sum[WIRE_MAX_SLOTS];
+	CudaExactSum *exact; /* for each fallback aggregate */
 	/* For each set of values of an ordered set: its set at the server, and slots. */
 	int values[WIRE_MAX_SETS];
 	int number[WIRE_MAX_SETS];   /* slot with the number of a group's values */
@@ -132,6 +155,29 @@ extern bool cuda_query_distinct_slot(CudaQuery *query, int s, const char **why);
 extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);
 /* The same for gpu_max_n and its like. */
 extern bool cuda_query_top_n(CudaQuery *query, const char **why);
+
+/*
+ * query_exact.c: translates exact sums. Returns false, with the reason in *why, if the GPU cannot
+ * compute them.
+ */
+extern bool cuda_query_exact_sums(CudaQuery *query, const char **why);
+extern bool cuda_query_has_exact_sums(const CudaQuery *query);
+/*
+ * Returns whether values of this magnitude are not too large for the column's unit, which is chosen
+ * for it if there is none.
+ */
+extern bool cuda_parts_reach(CudaParts *parts, double magnitude);
+/* Sets the parts of the batch's columns. Returns false if some value does not fit. */
+extern bool cuda_query_split(CudaQuery *query, const Batch *batch);
+/* Sets n values of a column from their parts. */
+extern void cuda_parts_read(const CudaParts *parts, const int64 *high, const int64 *low, int n,
+							Column *out);
+/*
+ * Makes the states of exact sum o in out->ngroups groups of a chunk, from group `from` on, in the
+ * current memory context.
+ */
+extern void cuda_query_exact_states(const CudaQuery *query, int o, const WireGroups *groups,
+									const char *buffer, uint32 from, GroupBatch *out);
 
 /*
  * Lays out buffers of this size, with the estimates in query->wire. Creates dictionaries in `cxt`.

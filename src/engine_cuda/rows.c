@@ -173,6 +173,7 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
  * for one of these reasons:
  *
  * - unrepresentable numerics;
+ * - floats that do not fit into the integers of exact sums;
  * - new keys when the dictionaries have reached their limit;
  * - equal keys that look different (1.0 and 1.00), if there are several keys;
  * - rows at the server have the codes of stored columns.
@@ -193,7 +194,8 @@ encode_keys(CudaEngine *cuda, const Batch *batch, bool *for_cpu)
 		return ENGINE_OK;
 	known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
-	*for_cpu = !known || cuda_query_unrepresentable(cuda->query, batch);
+	*for_cpu = !known || cuda_query_unrepresentable(cuda->query, batch) ||
+		!cuda_query_split(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants &&
 		(*for_cpu || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&

@@ -27,6 +27,7 @@ form_rank(const CudaColumn *col, ColumnType type)
 		case TRAVEL_VALUE_CODES:
 			return 3;
 		case TRAVEL_KEY_CODES:
+		case TRAVEL_HIGH_PART:
 			return 4;
 		case TRAVEL_FILTER:
 			return 6;
@@ -165,10 +166,19 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			break;
 		case TRAVEL_PRESENCE:
 		case TRAVEL_RUNS:
+		case TRAVEL_HIGH_PART: /* cuda_parts_read() reads both parts */
+		case TRAVEL_LOW_PART:
 			break;
 		case TRAVEL_MATRIX:
 			elog(ERROR, "matrices are not read back");
 	}
+}
+
+/* Returns the values of a column of the message, from row `from` on. */
+static const char *
+sent_values(const char *buffer, const WireBatch *wire, int i, int from)
+{
+	return buffer + wire->cols[i].values + (size_t) from * wire_width(wire->cols[i].type);
 }
 
 void
@@ -191,10 +201,13 @@ cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *w
 		col->validity = read_validity(query, c, buffer, wire, from, n);
 		if (i < 0)
 			col->validity = palloc0(BITMAP_WORDS(n) * sizeof(uint64));
+		else if (query->cols[i].travel == TRAVEL_HIGH_PART)
+			cuda_parts_read(
+				query->cols[i].parts, (const int64 *) sent_values(buffer, wire, i, from),
+				(const int64 *) sent_values(buffer, wire, query->cols[i].parts->low_col, from), n,
+				col);
 		else if (wire->cols[i].values != WIRE_NO_ARRAY)
-			read_values(&query->cols[i],
-						buffer + wire->cols[i].values +
-							(size_t) from * wire_width(wire->cols[i].type),
-						wire->cols[i].type, n, col);
+			read_values(&query->cols[i], sent_values(buffer, wire, i, from), wire->cols[i].type, n,
+						col);
 	}
 }

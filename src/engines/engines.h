@@ -16,10 +16,11 @@ typedef struct EngineQuery
 {
 	const AggSpec *spec; /* NULL before execution */
 	EngineInput input;
-	bool fallbacks;    /* there are fallback aggregates other than gpu_max_n and its like */
-	bool ordered_sets; /* there are ordered-set aggregates */
-	bool top_n;        /* there are gpu_max_n and its like (FallbackAgg.top_n) */
-	int row_engines;   /* engines that get all rows, see composite_count_row_engines() */
+	bool fallbacks;       /* there are fallback aggregates other than the following */
+	bool exact_variances; /* there are exact variances or regression */
+	bool ordered_sets;    /* there are ordered-set aggregates */
+	bool top_n;           /* there are gpu_max_n and its like (FallbackAgg.top_n) */
+	int row_engines;      /* engines that get all rows, see composite_count_row_engines() */
 	EngineWork work;
 } EngineQuery;
 

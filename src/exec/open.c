@@ -155,35 +155,45 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 
 /* ---- the engine -------------------------------------------------------- */
 
+/* Notes in *query that a fallback aggregate is there. */
+static void
+note_fallback(EngineQuery *query, Oid aggfnoid)
+{
+	bool sum;
+
+	if (!aggmap_is_exact(aggfnoid, &sum))
+		query->fallbacks = true;
+	else if (!sum)
+		query->exact_variances = true;
+}
+
 /*
- * Finds out whether the query has fallback aggregates: gpu_max_n and its like (*top_n), and others,
- * for which it returns true.  Without a spec, finds only aggregates that are fallback aggregates
- * with any arguments.
+ * Notes the query's fallback aggregates in *query.  Without a spec, finds only aggregates that are
+ * fallback aggregates with any arguments.
  */
-static bool
-has_fallbacks(const GpuAggState *state, bool *top_n)
+static void
+note_fallbacks(EngineQuery *query, const GpuAggState *state)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	const AggSpec *spec = state->spec;
-	bool others = false;
 	Oid transfn;
 
-	*top_n = spec && spec_has_top_n(spec);
+	query->top_n = spec && spec_has_top_n(spec);
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
-		others |= !spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
-			spec_set_of_fallback(spec, o) < 0;
+		if (!spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
+			spec_set_of_fallback(spec, o) < 0)
+			note_fallback(query, spec->fallbacks[o].aggfnoid);
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
 		Aggref *aggref = partial_aggref(castNode(Aggref, tle->expr));
 
 		if (aggmap_is_top_n(aggref))
-			*top_n = true;
-		else
-			others |= !aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
-				aggmap_is_fallback(aggref->aggfnoid, &transfn);
+			query->top_n = true;
+		else if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
+				 aggmap_is_fallback(aggref->aggfnoid, &transfn))
+			note_fallback(query, aggref->aggfnoid);
 	}
-	return others;
 }
 
 /* Returns whether the query has ordered-set aggregates. */
@@ -225,7 +235,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
 	};
 
-	query.fallbacks = has_fallbacks(state, &query.top_n);
+	note_fallbacks(&query, state);
 	for (int k = 0; parallel && spec && k < spec->nkeys; k++)
 		query.work.numbered += spec->cols[spec->keys[k].col].type == COLUMN_DATUM;
 	if (!parallel)

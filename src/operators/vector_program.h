@@ -95,6 +95,9 @@ typedef enum VectorOp
 	VECTOR_F64_CODE,
 	VECTOR_F32_BELOW, /* a, if |a| < b (float8), and a is not -0 or data is 0; else undetermined */
 	VECTOR_F64_BELOW,
+	VECTOR_F32_PART, /* a part of a float4 (exact_parts.h); data: twice the unit, and 1 for the high
+						part. Undetermined if the value does not fit */
+	VECTOR_F64_PART,
 
 	/* states as values */
 	VECTOR_PRESENCE,   /* strict: 1 */

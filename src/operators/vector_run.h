@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "operators/bins.h"
+#include "operators/exact_parts.h"
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 
@@ -464,6 +465,15 @@ vector_below(VectorRow x, double value, int data)
 							 (data && value == 0 && vector_bits_F64(value) != 0));
 }
 
+/* Returns a part of operand a, whose value as a double is `value`; see VECTOR_F64_PART. */
+GPUAGG_HD VectorCell
+vector_part(VectorRow x, double value, int data)
+{
+	GpuaggParts parts = gpuagg_exact_parts(value, data >> 1);
+
+	return vector_strict(x, data & 1 ? parts.high : parts.low, !parts.fits);
+}
+
 /* Returns the result of the remaining operations on one row. */
 GPUAGG_HD VectorCell
 vector_other(VectorRow x, int op, int data)
@@ -492,6 +502,10 @@ vector_other(VectorRow x, int op, int data)
 			return vector_below(x, vector_get_F32(x.a.value), data);
 		case VECTOR_F64_BELOW:
 			return vector_below(x, vector_get_F64(x.a.value), data);
+		case VECTOR_F32_PART:
+			return vector_part(x, vector_get_F32(x.a.value), data);
+		case VECTOR_F64_PART:
+			return vector_part(x, vector_get_F64(x.a.value), data);
 		case VECTOR_PRESENCE:
 			return vector_strict(x, 1, 0);
 		case VECTOR_DETERMINED:

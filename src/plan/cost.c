@@ -172,15 +172,15 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 
 /*
  * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
- * Sets *top_n to true if there is gpu_max_n or its like, and *others if there is another fallback
- * aggregate.
+ * Notes them in *engine: gpu_max_n and its like, exact aggregates, and others.
  */
 static Cost
-fallback_cost(GroupQuery *query, bool *top_n, bool *others)
+fallback_cost(GroupQuery *query, EngineQuery *engine)
 {
 	QualCost cost = {0};
 	ListCell *lc;
 	Oid transfn;
+	bool sum;
 
 	foreach (lc, query->aggs)
 	{
@@ -194,7 +194,12 @@ fallback_cost(GroupQuery *query, bool *top_n, bool *others)
 		if (aggmap_is_fallback(aggref->aggfnoid, &transfn))
 		{
 			add_function_cost(query->root, transfn, NULL, &cost);
-			*(aggmap_is_top_n(aggref) ? top_n : others) = true;
+			if (aggmap_is_top_n(aggref))
+				engine->top_n = true;
+			else if (!aggmap_is_exact(aggref->aggfnoid, &sum))
+				engine->fallbacks = true;
+			else if (!sum)
+				engine->exact_variances = true;
 		}
 	}
 	return cost.per_tuple;
@@ -209,11 +214,11 @@ fallback_cost(GroupQuery *query, bool *top_n, bool *others)
 bool
 plan_hashes_ordered(GroupQuery *query)
 {
-	bool top_n = false, others = false;
+	EngineQuery engine = {0};
 	Path *input = query->input_rel->cheapest_total_path;
 
-	(void) fallback_cost(query, &top_n, &others);
-	return others &&
+	(void) fallback_cost(query, &engine);
+	return (engine.fallbacks || engine.exact_variances) &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }
@@ -362,7 +367,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	foreach (lc, query->aggs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
 			engine.work.values += count_set_values(query);
-	engine.work.fallbacks = fallback_cost(query, &engine.top_n, &engine.fallbacks);
+	engine.work.fallbacks = fallback_cost(query, &engine);
 	engine.ordered_sets = supported_any_ordered_set(query->aggs);
 	engine.input.parallel = child->parallel_aware || child->parallel_workers > 0;
 	foreach (lc, query->keys)
