@@ -26,7 +26,8 @@ extern void cpu_combine_groups(Engine *cpu, const GroupBatch *groups);
 /*
  * For grouped input, when all complete groups have been returned: appends groups, and combines the
  * first one with the last group if they have the same key. next_groups then returns all groups but
- * the last one; with `closed`, when no later row can have its key, also the last one.
+ * the last one; with `closed`, when no later row can have its key, also the last one.  Transition
+ * values are in memory, as for cpu_combine_groups().
  */
 extern void cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed);
 

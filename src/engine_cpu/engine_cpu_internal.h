@@ -174,7 +174,7 @@ extern int fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch 
 /* Completes the states of all groups, before they are read. */
 extern void fallbacks_complete(FallbackWork *work, GroupTable *table);
 /* Combines a fallback aggregate's state in a table row with another state of it. */
-extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback,
+extern void fallbacks_combine(FallbackWork *work, GroupTable *table, uint32 at, int fallback,
 							  Datum value, bool isnull);
 /*
  * Convert a state of type internal to bytes, and back. Both may return temporary memory, which

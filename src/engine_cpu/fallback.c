@@ -695,17 +695,17 @@ fallbacks_spillable(const AggSpec *spec)
 }
 
 /*
- * Combines a partial state with a row's. Core begins with the initial value and combines it with
+ * Combines a partial state with that of the row at offset `at`. Core begins with the initial value and combines it with
  * one partial state after the other. So a row's state that transitions have made counts as the
  * first partial state: if it is NULL and the combine function is strict, the initial value applies
  * again.
  */
 void
-fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback, Datum value,
+fallbacks_combine(FallbackWork *work, GroupTable *table, uint32 at, int fallback, Datum value,
 				  bool isnull)
 {
 	FunctionCallInfo fcinfo = work->calls[fallback].combine;
-	FallbackState *state = &group_fallbacks(table, row)[fallback];
+	FallbackState *state = &group_fallbacks(table, group_row_at(table, at))[fallback];
 
 	if (!state->combined && !state->fresh && fcinfo->flinfo->fn_strict)
 	{
@@ -717,7 +717,7 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 	state->combined = true;
 	fcinfo->args[1].value = value;
 	fcinfo->args[1].isnull = isnull;
-	advance_state(work, fallback, fcinfo, work->states, state);
+	advance_state(work, fallback, fcinfo, states_context(work, table, at), state);
 	/*
 	 * older releases of core combine two NULLs to a null pointer that is not marked as NULL;
 	 * nothing can serialize it

@@ -53,7 +53,7 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, boo
 
 		if (spec->fallbacks[o].transtype == INTERNALOID && !isnull && !live)
 			value = fallbacks_deserialize(engine->fallbacks, o, value);
-		fallbacks_combine(engine->fallbacks, table, row, o, value, isnull);
+		fallbacks_combine(engine->fallbacks, table, at, o, value, isnull);
 		fallbacks_end_temp(engine->fallbacks);
 	}
 	for (int s = 0; s < spec->nslots; s++)
@@ -188,7 +188,7 @@ cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed)
 
 	Assert(engine->table->mode == TABLE_SEGMENTED);
 	cpu_carry_segment(engine);
-	cpu_merge_groups(cpu, groups);
+	cpu_combine_groups(cpu, groups);
 	engine->closed = closed;
 	engine->emit_pos = 0;
 	engine->emit_end = engine->table->ngroups - !closed;

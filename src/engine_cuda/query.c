@@ -318,12 +318,8 @@ translate_runs(CudaQuery *query, const char **why)
 		"the GPU";
 	if (spec_has_sets(spec) || spec_has_top_n(spec))
 		return false;
-	*why = "exact sums of floats are not supported over sorted input on the GPU";
-	for (int o = 0; o < spec->nfallbacks; o++)
-		if (spec->fallbacks[o].exact)
-			return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
-	if (spec->nslots == 0)
+	if (spec->nslots + spec->nfallbacks == 0)
 		return false;
 	*why = "histograms and sketches are not supported over sorted input on the GPU";
 	for (int s = 0; s < spec->nslots; s++)

@@ -500,7 +500,7 @@ needs_cpu(CudaEngine *cuda, const Batch *batch)
 	bool negative;
 
 	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows ||
-		cuda_query_unrepresentable(query, batch))
+		cuda_query_unrepresentable(query, batch) || !cuda_query_split(query, batch))
 		return true;
 	/* of -0 and 0, core's minimum or maximum is the one that came last */
 	cuda_query_note_negative_zero(query, batch);

@@ -114,6 +114,9 @@ our $common_filter;
 # Whether the sums of floats of the query that is being generated are exact (gpuagg.float_sum).
 our $exact = 0;
 
+# Whether its only exact aggregates are sums and averages.
+our $sums_only = 0;
+
 my @regressions = qw(corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
   regr_sxx regr_sxy regr_syy);
 
@@ -142,8 +145,9 @@ sub constant_of
 sub aggregate
 {
 	my ($wild, $orderly, @columns) = @_;
-	my ($arg, $call, $norm, $float, $filter, @pair);
-	my $kind = pick(qw(count star sum sum avg minmax minmax minmax stat regr bit bool other));
+	my ($arg, $call, $norm, $float, $filter, @pair, $sum);
+	# the GPU takes sums and averages if they are the only exact aggregates of a query
+	my $kind = $exact && $gpu && $sums_only ? pick(qw(count star sum sum avg avg minmax bit bool)) : pick(qw(count star sum sum avg minmax minmax minmax stat regr bit bool other));
 
 	if ($kind eq 'star')
 	{
@@ -159,6 +163,7 @@ sub aggregate
 		$arg = argument('num', @columns) or return aggregate(@_);
 		return aggregate(@_) if $kind eq 'avg' && $arg->{info}{num} > 2;
 		$call = "agg:$kind($arg->{sql})";
+		$sum = $exact && $arg->{info}{float};
 		$float = $arg->{info}{float} && !$exact && ($kind eq 'sum' && is_single($arg->{sql}, @columns) ? 2 : 1);
 	}
 	elsif ($kind eq 'minmax')
@@ -216,7 +221,7 @@ sub aggregate
 	}
 	$filter = $common_filter // condition(@columns) if chance($common_filter ? 0.5 : 0.2);
 	$call .= " FILTER (WHERE $filter)" if $filter;
-	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
+	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, exact_sum => $sum, constant => @pair ? constant_of($filter, @pair) : undef };
 }
 
 # Aggregates of one integer plus, minus or times constants, whose values come from one sum.
@@ -748,6 +753,7 @@ sub query_over
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	local $exact = chance(0.15);
+	local $sums_only = chance(0.6);
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	push @aggs, linear_sums(@columns) if chance(0.12);
 	my $where = join(' AND ', $from->{where} || (), ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
@@ -835,6 +841,7 @@ sub query_over
 		push @{ $query{settings} }, 'gpuagg.float_sum = exact';
 		$query{exact} = 1;
 		Tally::draw('exact sums') if grep { $_->{call} =~ /agg:(?:sum|avg|std|var|corr|covar|regr)/ } @aggs;
+		Tally::draw('exact sums of floats') if grep { $_->{exact_sum} } @aggs;
 	}
 	Forms::reshape(\%query, $tables);
 	return \%query;

@@ -56,7 +56,7 @@ sub expect
 		# dashboards are a quarter of the queries there
 		$features{$_} /= 2 foreach grep { $_ ne 'with rows' } keys %features;
 		$features{dashboards} = 5;
-		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15, 'rows on the GPU' => $pages ? 0.4 : 3, 'limits on the GPU' => 0.2, 'limits by several keys on the GPU' => 0.1, $pages ? () : ('sorted on the GPU' => 1));
+		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15, 'rows on the GPU' => $pages ? 0.4 : 3, 'exact sums on the GPU' => 0.3, 'limits on the GPU' => 0.2, 'limits by several keys on the GPU' => 0.1, $pages ? () : ('sorted on the GPU' => 1));
 	}
 	else
 	{
@@ -140,6 +140,7 @@ sub watch
 	$seen{'feed groups'} = 1 if $text =~ /^ *Feed: .*groups of/m;
 	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: .*column cache \([1-9]/m;
 	$seen{'sorted on the GPU'} = 1 if $text =~ /^ *Engine: cuda.*(?:\n(?!.*Custom Scan).*)*?\n *Strategy: segmented \(rows arrive grouped/m;
+	$seen{'exact sums on the GPU'} = 1 if $drawn{'exact sums of floats'} && $seen{'engine cuda'};
 	$seen{'limits on the GPU'} = 1 if $text =~ /^ *Device Limit: /m;
 	$seen{'limits by several keys on the GPU'} = 1 if $text =~ /^ *Device Limit: \d+ by [2-9] keys/m;
 	$seen{'rows on the GPU'} = 1 if $text =~ /^ *Feed: GPU memory \([1-9]/m;
