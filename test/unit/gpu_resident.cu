@@ -447,6 +447,14 @@ GPU_TEST(resident_other_operations)
 		check_op(r, OpInfo{"F32_BELOW", VECTOR_F32_BELOW, KIND_F32, KIND_F32, KIND_F64}, data, -1);
 		check_op(r, OpInfo{"F64_BELOW", VECTOR_F64_BELOW, KIND_F64, KIND_F64, KIND_F64}, data, -1);
 	}
+	for (int unit = 0; unit <= EXACT_PARTS_LAST_UNIT; unit += gpu_test_quick() ? 97 : 7)
+		for (int high = 0; high < 2; high++)
+		{
+			check_op(r, OpInfo{"F32_PART", VECTOR_F32_PART, KIND_I64, KIND_F32, KIND_F32},
+					 2 * unit + high, -1);
+			check_op(r, OpInfo{"F64_PART", VECTOR_F64_PART, KIND_I64, KIND_F64, KIND_F64},
+					 2 * unit + high, -1);
+		}
 	check_op(r, OpInfo{"truth", VECTOR_TRUTH, KIND_I64, KIND_I8, KIND_I8}, 0, -1);
 	check_op(r, OpInfo{"unsigned", VECTOR_UNSIGNED, KIND_I64, KIND_U32, KIND_U32}, 0, -1);
 	check_op(r, OpInfo{"presence", VECTOR_PRESENCE, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);

@@ -303,6 +303,56 @@ rounding(void)
 }
 
 /* All combinations of FALSE, TRUE, NULL and undetermined, compared with truth tables. */
+/* Checks both parts of a float with this unit. */
+static void
+check_part(double x, int unit)
+{
+	double lowest = ldexp(1, unit - 1074);
+	int fits = isfinite(x) && fabs(x) < ldexp(lowest, 126) && fmod(x, lowest) == 0;
+	VectorCell high = run_one(VECTOR_F64_PART, 2 * unit + 1, value_of(vector_bits_F64(x)), no_value,
+							  no_value);
+	VectorCell low =
+		run_one(VECTOR_F64_PART, 2 * unit, value_of(vector_bits_F64(x)), no_value, no_value);
+
+	CHECK(high.state == (fits ? VECTOR_VALUE : VECTOR_UNDETERMINED) && low.state == high.state,
+		  "%a with unit %d: states %d and %d", x, unit, high.state, low.state);
+	if (!fits)
+		return;
+	CHECK(low.value >= 0 && gpuagg_exact_value(high.value, low.value, unit) == x,
+		  "%a with unit %d: parts %lld and %lld", x, unit, (long long) high.value,
+		  (long long) low.value);
+	if (x == (float) x)
+		CHECK(same(run_one(VECTOR_F32_PART, 2 * unit, value_of(vector_bits_F32((float) x)),
+						   no_value, no_value),
+				   low),
+			  "%a as a float4 with unit %d", x, unit);
+}
+
+static void
+parts(void)
+{
+	static const double values[] = {0.0,      -0.0,    1,         -1,        0.1,       -0.1, 5e-324,
+									-5e-324,  DBL_MIN, -DBL_MIN,  DBL_MAX,   -DBL_MAX,  1e300,
+									INFINITY, NAN,     -INFINITY, 0x1p-1023, 0x1p1023, 3};
+
+	for (int unit = 0; unit <= EXACT_PARTS_LAST_UNIT; unit++)
+	{
+		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+			check_part(values[i], unit);
+		/* near both ends of what fits, with few and with many bits */
+		for (int i = 0; i < 200; i++)
+		{
+			int exponent = unit - 1074 + (int) random_below(140) - 6;
+
+			check_part(ldexp(random_unit() - 0.5, exponent), unit);
+			check_part(ldexp((int) random_below(31) - 15, exponent), unit);
+		}
+	}
+	/* units that no query has are harmless */
+	check_part(1e300, 32767);
+	check_part(-5e-324, 32767);
+}
+
 static void
 logic(void)
 {
@@ -604,6 +654,7 @@ main(void)
 	RUN("scalar operations are strict and give values of their types", scalar_operations);
 	RUN("known answers", known_answers);
 	RUN("decimals are rounded in all modes", rounding);
+	RUN("floats are split into parts", parts);
 	RUN("logic of NULL and undetermined operands", logic);
 	RUN("values are found in lists", lists);
 	RUN("the calendar is right for each day", calendar);
