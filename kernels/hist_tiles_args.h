@@ -71,6 +71,7 @@ extern const TileInstance hist_tiles_part0, hist_tiles_part1, hist_tiles_part2;
 	LIGHT(VECTOR_F_FLOAT8GE) \
 	LIGHT(VECTOR_BUCKET) \
 	LIGHT(VECTOR_F64_BELOW) \
+	LIGHT(VECTOR_F64_PART) \
 	LIGHT(VECTOR_PRESENCE) \
 	LIGHT(VECTOR_DETERMINED) \
 	LIGHT(VECTOR_DEC_ADD) \

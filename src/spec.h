@@ -8,7 +8,8 @@
  * An aggregate becomes one or more slots.  A slot is a monoid over one or two columns.  Aggregates
  * share equal slots: sum(x) and avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback
  * aggregate has no slots: its own transition function is called for each row, which only the CPU
- * engine can do (but see FallbackAgg.top_n).  An aggregate with slots over COLUMN_DEC has a
+ * engine can do.  (The GPU engine computes exact sums of floats and the n best in other ways, see
+ * engine_cuda/query_exact.c and top_n.c there.)  An aggregate with slots over COLUMN_DEC has a
  * fallback aggregate, too, for numerics that the column cannot represent.
  *
  * Indexes refer to the arrays of AggSpec, and -1 stands for none.  A "filter" is a COLUMN_I8 column

@@ -3,9 +3,10 @@
  *	  The SQL functions of exact aggregates of floats (gpuagg_exact_sum and its like).
  *
  * The planner puts these aggregates in place of gpu_sum and others if gpuagg.float_sum is "exact"
- * (plan/exact.c).  Their results are those of exact arithmetic, rounded once, so that they do not
- * depend on the order of rows.  The engines have no monoid for them: they are fallback aggregates,
- * which the CPU engine computes without calls of these functions (engine_cpu/exact_sums.c).
+ * (plan/float_sums.c).  Their results are those of exact arithmetic, rounded once, so that they do
+ * not depend on the order of rows.  The engines have no monoid for them: they are fallback
+ * aggregates, which the CPU engine computes without calls of these functions
+ * (engine_cpu/exact_sums.c), and the GPU engine by sums of integers (engine_cuda/query_exact.c).
  */
 #include "postgres.h"
 

@@ -18,6 +18,7 @@
 #include "columns/column_value.h"
 #include "engine_cuda/dictionaries.h"
 #include "engine_cuda/device_rows.h"
+#include "operators/vector_run.h"
 #include "settings.h"
 
 /*
@@ -251,19 +252,52 @@ check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 							 zeros, a, expr_program_constant(r->program, bits, false), 0);
 }
 
-/* The magnitude that is assumed of computed values. */
+/* The magnitude that is assumed of computed values if there is no estimate. */
 #define COMPUTED_MAGNITUDE 1048576.0
+
+/* Returns the bits of a float as a register has them. */
+static int64
+float_bits(double x, ColumnType type)
+{
+	return type == COLUMN_F32 ? vector_bits_F32((float) x) : vector_bits_F64(x);
+}
+
+/* Estimates the largest magnitude of a computed float. */
+static double
+computed_magnitude(const Resident *r, uint16 a, ColumnType type)
+{
+	int64 ends[WIRE_MAX_STORED_COLS][2] = {{0}};
+	double magnitude;
+
+	for (int s = 0; s < r->program->nstored; s++)
+	{
+		const ColumnBounds *k = &r->bounds[s];
+		ColumnType stored = r->program->stored[s].type;
+
+		if (!k->any)
+			continue;
+		ends[s][0] = column_is_float(stored) ? float_bits(k->least, stored) : k->integers.min;
+		ends[s][1] = column_is_float(stored) ? float_bits(k->greatest, stored) : k->integers.max;
+	}
+	magnitude = expr_program_magnitude(r->program, ends, a, type);
+	return magnitude > 0 ? magnitude : COMPUTED_MAGNITUDE;
+}
 
 /* Adds the computation of a part of floats, for exact sums. */
 static uint16
 emit_part(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 {
-	int s = expr_program_stored(r->program, a);
-	const ColumnBounds *k = s >= 0 ? &r->bounds[s] : NULL;
-	double magnitude = k == NULL ? COMPUTED_MAGNITUDE :
-		k->any                   ? Max(fabs(k->least), fabs(k->greatest)) :
-								   0;
+	const ColumnBounds *k;
+	double magnitude;
+	int s;
 
+	if (r->program->unsupported_reason)
+		return VECTOR_NONE;
+	s = expr_program_stored(r->program, a);
+	k = s >= 0 ? &r->bounds[s] : NULL;
+	magnitude = k == NULL ? computed_magnitude(r, a, type) :
+		k->any            ? Max(fabs(k->least), fabs(k->greatest)) :
+							0;
 	if (!cuda_parts_reach(col->parts, magnitude) && k)
 		return expr_program_reject(
 			r->program, "floats differ too much in magnitude for an exact sum on the GPU");

@@ -209,6 +209,13 @@ extern ExprInterval expr_program_interval(const ExprProgram *p, const ExprInterv
 										  uint16 operand, ColumnType type);
 
 /*
+ * Returns an estimate of the largest magnitude of a float operand of this type; 0 if there is none.
+ * ends: the least and the greatest value of each stored column, in the form of a register.
+ */
+extern double expr_program_magnitude(const ExprProgram *p, const int64 (*ends)[2], uint16 operand,
+									 ColumnType type);
+
+/*
  * Assigns registers and sets *out to the finished program.  outputs: n operands of p, which are
  * changed to registers or constants of *out.  Returns false if the program is rejected.
  */

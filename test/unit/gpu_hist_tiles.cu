@@ -450,7 +450,8 @@ static const DrawnOp light_ops[] = {
 	{VECTOR_F_FLOAT8NE, 'f', 'f', '-', 'b'},  {VECTOR_F_FLOAT8LT, 'f', 'f', '-', 'b'},
 	{VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'},  {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
 	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'},  {VECTOR_BUCKET, 'f', 'l', '-', 'i'},
-	{VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},   {VECTOR_PRESENCE, 'x', '-', '-', 'i'},
+	{VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},   {VECTOR_F64_PART, 'f', '-', '-', 'i'},
+	{VECTOR_PRESENCE, 'x', '-', '-', 'i'},
 	{VECTOR_DETERMINED, 'x', '-', '-', 'b'},  {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
 	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'},
 	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'},    {VECTOR_F_INT4MI, 'w', 'w', '-', 'w'},
@@ -521,6 +522,9 @@ struct DrawnProgram
 		in.data = d.op == VECTOR_DEC_COMPARE ? (uint16_t) r.below(8) :
 			d.op == VECTOR_LOOKUP            ? (uint16_t) r.below(DRAWN_TABLES) :
 											   (uint16_t) r.below(2);
+		/* units with which most floats of the columns fit */
+		if (d.op == VECTOR_F64_PART)
+			in.data += (uint16_t) (2 * (940 + r.below(60)));
 		in.a = draw_operand(r, d.a, i);
 		in.b = d.b == 'l' ? (uint16_t) (VECTOR_CONSTANT + CONSTANT_LIST) :
 			d.b == '-'    ? VECTOR_NONE :
