@@ -173,7 +173,7 @@ extern int fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch 
 							 uint32 known, size_t limit);
 /* Completes the states of all groups, before they are read. */
 extern void fallbacks_complete(FallbackWork *work, GroupTable *table);
-/* Combines a fallback aggregate's state in a table row with another state of it. */
+/* Combines a fallback aggregate's state in the table row at an offset with another state of it. */
 extern void fallbacks_combine(FallbackWork *work, GroupTable *table, uint32 at, int fallback,
 							  Datum value, bool isnull);
 /*

@@ -695,10 +695,10 @@ fallbacks_spillable(const AggSpec *spec)
 }
 
 /*
- * Combines a partial state with that of the row at offset `at`. Core begins with the initial value and combines it with
- * one partial state after the other. So a row's state that transitions have made counts as the
- * first partial state: if it is NULL and the combine function is strict, the initial value applies
- * again.
+ * Combines a partial state with that of the row at offset `at`. Core begins with the initial value
+ * and combines it with one partial state after the other. So a row's state that transitions have
+ * made counts as the first partial state: if it is NULL and the combine function is strict, the
+ * initial value applies again.
  */
 void
 fallbacks_combine(FallbackWork *work, GroupTable *table, uint32 at, int fallback, Datum value,

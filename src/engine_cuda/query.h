@@ -32,8 +32,8 @@ typedef enum Travel
 	TRAVEL_VALUE_CODES, /* the same, with -0 and 0 distinct */
 	TRAVEL_HIGH_PART,   /* floats as integers of two parts (operators/exact_parts.h) */
 	TRAVEL_LOW_PART,
-	TRAVEL_MATRIX,      /* square matrices, read from arrays */
-	TRAVEL_RUNS         /* number of the run of equal keys, for grouped rows; sorted.c writes it */
+	TRAVEL_MATRIX, /* square matrices, read from arrays */
+	TRAVEL_RUNS    /* number of the run of equal keys, for grouped rows; sorted.c writes it */
 } Travel;
 
 /* A column of floats that travels as two columns of integers, for exact sums. */
@@ -41,7 +41,7 @@ typedef struct CudaParts
 {
 	int high_col, low_col; /* columns of the message */
 	int unit;
-	bool settled;     /* the unit is chosen; else it is 0, and all values so far were 0 */
+	bool settled;      /* the unit is chosen; else it is 0, and all values so far were 0 */
 	int64 *high, *low; /* parts of the current batch */
 } CudaParts;
 
@@ -60,12 +60,12 @@ typedef struct CudaColumn
 	int col; /* index in AggSpec.cols */
 	Travel travel;
 	CudaParts *parts; /* TRAVEL_HIGH_PART and TRAVEL_LOW_PART; else NULL */
-	WireType type; /* for COLUMN_DEC it is WIRE_I128; see `wide` */
-	int key;       /* number of the key, or -1 */
-	bool extreme;  /* floats that a minimum or maximum reads */
-	bool returned; /* floats that gpu_max_n or its like returns as they are */
-	double safe;   /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
-	uint32 values; /* offsets in a buffer */
+	WireType type;    /* for COLUMN_DEC it is WIRE_I128; see `wide` */
+	int key;          /* number of the key, or -1 */
+	bool extreme;     /* floats that a minimum or maximum reads */
+	bool returned;    /* floats that gpu_max_n or its like returns as they are */
+	double safe;      /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
+	uint32 values;    /* offsets in a buffer */
 	uint32 validity;
 	Dictionary *dict; /* for TRAVEL_CODES */
 	/*

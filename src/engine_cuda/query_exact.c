@@ -220,8 +220,7 @@ cuda_query_exact_states(const CudaQuery *query, int o, const WireGroups *groups,
 {
 	const CudaExactSum *sum = &query->exact[o];
 	const int64 *count = slot_states(query, groups, buffer, sum->count, from);
-	const int64 *rows =
-		sum->rows < 0 ? NULL : slot_states(query, groups, buffer, sum->rows, from);
+	const int64 *rows = sum->rows < 0 ? NULL : slot_states(query, groups, buffer, sum->rows, from);
 	const gpuagg_i128 *high = slot_states(query, groups, buffer, sum->high, from);
 	const gpuagg_i128 *low = slot_states(query, groups, buffer, sum->low, from);
 

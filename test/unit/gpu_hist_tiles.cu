@@ -451,12 +451,11 @@ static const DrawnOp light_ops[] = {
 	{VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'},  {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
 	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'},  {VECTOR_BUCKET, 'f', 'l', '-', 'i'},
 	{VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},   {VECTOR_F64_PART, 'f', '-', '-', 'i'},
-	{VECTOR_PRESENCE, 'x', '-', '-', 'i'},
-	{VECTOR_DETERMINED, 'x', '-', '-', 'b'},  {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
-	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'},
-	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'},    {VECTOR_F_INT4MI, 'w', 'w', '-', 'w'},
-	{VECTOR_F_INT4MUL, 'w', 'w', '-', 'w'},   {VECTOR_LOOKUP, 'i', '-', '-', 'i'},
-	{VECTOR_LOOKUP, 'i', '-', '-', 'b'}};
+	{VECTOR_PRESENCE, 'x', '-', '-', 'i'},    {VECTOR_DETERMINED, 'x', '-', '-', 'b'},
+	{VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},     {VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},
+	{VECTOR_DEC_MUL, 'i', 'i', '-', 'i'},     {VECTOR_F_INT4PL, 'w', 'w', '-', 'w'},
+	{VECTOR_F_INT4MI, 'w', 'w', '-', 'w'},    {VECTOR_F_INT4MUL, 'w', 'w', '-', 'w'},
+	{VECTOR_LOOKUP, 'i', '-', '-', 'i'},      {VECTOR_LOOKUP, 'i', '-', '-', 'b'}};
 
 /* Operations that it does not support. */
 static const DrawnOp other_ops[] = {

@@ -309,8 +309,8 @@ check_part(double x, int unit)
 {
 	double lowest = ldexp(1, unit - 1074);
 	int fits = isfinite(x) && fabs(x) < ldexp(lowest, 126) && fmod(x, lowest) == 0;
-	VectorCell high = run_one(VECTOR_F64_PART, 2 * unit + 1, value_of(vector_bits_F64(x)), no_value,
-							  no_value);
+	VectorCell high =
+		run_one(VECTOR_F64_PART, 2 * unit + 1, value_of(vector_bits_F64(x)), no_value, no_value);
 	VectorCell low =
 		run_one(VECTOR_F64_PART, 2 * unit, value_of(vector_bits_F64(x)), no_value, no_value);
 
@@ -331,9 +331,9 @@ check_part(double x, int unit)
 static void
 parts(void)
 {
-	static const double values[] = {0.0,      -0.0,    1,         -1,        0.1,       -0.1, 5e-324,
-									-5e-324,  DBL_MIN, -DBL_MIN,  DBL_MAX,   -DBL_MAX,  1e300,
-									INFINITY, NAN,     -INFINITY, 0x1p-1023, 0x1p1023, 3};
+	static const double values[] = {
+		0.0,     -0.0,     1,     -1,       0.1, -0.1,      5e-324,    -5e-324,  DBL_MIN, -DBL_MIN,
+		DBL_MAX, -DBL_MAX, 1e300, INFINITY, NAN, -INFINITY, 0x1p-1023, 0x1p1023, 3};
 
 	for (int unit = 0; unit <= EXACT_PARTS_LAST_UNIT; unit++)
 	{
