@@ -244,18 +244,33 @@ copy_keys(CudaEngine *cuda, const char *packed, size_t *left, GroupBatch *out)
 	return true;
 }
 
+/* Most bytes of an exact sum's state. */
+#define EXACT_STATE_BYTES 512
+
+/* Returns how many groups of a chunk have states of exact sums that fit into `room` bytes. */
+static uint32
+most_exact_groups(const CudaEngine *cuda, uint32 n, size_t room)
+{
+	int sums = cuda_query_count_exact_sums(cuda->query);
+
+	/* chunks of a spool are small, and are not divided */
+	return sums == 0 || cuda->spool ? n : Min(n, room / (sums * EXACT_STATE_BYTES));
+}
+
 /*
- * Makes a batch of a chunk's groups, or of the first ones if the values of their keys or their n
- * best have too many bytes: *groups has only these then, and the next chunk begins with the others.
- * Returns false if the session is lost.
+ * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n best
+ * or their states of exact sums have too many bytes: *groups has only these then, and the next
+ * chunk begins with the others. Returns false if the session is lost.
  */
 static bool
 copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch *out)
 {
 	const size_t room = Max(cuda->env.mem_limit / 2, WIRE_BUFFER_BYTES);
+	const uint32 most = most_exact_groups(cuda, FETCH_GROUPS, room);
 	size_t left = 0;
 
-	for (uint32 n = cuda_top_n_fitting(cuda, groups, buffer, room); left == 0; n = (n + 1) / 2)
+	for (uint32 n = Min(cuda_top_n_fitting(cuda, groups, buffer, room), most); left == 0;
+		 n = (n + 1) / 2)
 	{
 		MemoryContextReset(cuda->group_cxt);
 		group_batch_init(out, cuda->spec, n, false);
@@ -264,7 +279,7 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 		if (!copy_keys(cuda, buffer + groups->keys, &left, out))
 			return false;
 	}
-	cuda->most_groups = left > room / 2 ? Min(2 * groups->n, FETCH_GROUPS) : groups->n;
+	cuda->most_groups = left > room / 2 ? Min(2 * groups->n, most) : groups->n;
 	out->matrix_size = cuda->query->matrix_size;
 	out->ranks = groups->ranks;
 	cuda_set_states(cuda, groups, buffer, 0, out);

@@ -637,9 +637,8 @@ sends_any_as(const CudaQuery *query, Travel travel)
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && query->wire->nsets == 0 &&
-		!sends_any_as(query, TRAVEL_CODES) && !cuda_query_has_exact_sums(query) &&
-		!cuda_query_needs_batch(query);
+	return !query->spec->ordered && query->wire->nsets == 0 && !sends_any_as(query, TRAVEL_CODES) &&
+		cuda_query_count_exact_sums(query) == 0 && !cuda_query_needs_batch(query);
 }
 
 bool

@@ -161,7 +161,7 @@ extern bool cuda_query_top_n(CudaQuery *query, const char **why);
  * compute them.
  */
 extern bool cuda_query_exact_sums(CudaQuery *query, const char **why);
-extern bool cuda_query_has_exact_sums(const CudaQuery *query);
+extern int cuda_query_count_exact_sums(const CudaQuery *query);
 /*
  * Returns whether values of this magnitude are not too large for the column's unit, which is chosen
  * for it if there is none.

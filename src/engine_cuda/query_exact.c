@@ -91,13 +91,14 @@ cuda_query_exact_sums(CudaQuery *query, const char **why)
 	return true;
 }
 
-bool
-cuda_query_has_exact_sums(const CudaQuery *query)
+int
+cuda_query_count_exact_sums(const CudaQuery *query)
 {
+	int n = 0;
+
 	for (int o = 0; o < query->spec->nfallbacks; o++)
-		if (query->exact[o].parts)
-			return true;
-	return false;
+		n += query->exact[o].parts != NULL;
+	return n;
 }
 
 /* ---- units ---- */
