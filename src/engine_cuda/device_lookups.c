@@ -356,6 +356,23 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 	{ \
 		cell_t absent = (cell_t) narrow[lookup->n]; \
 \
+		if (inner->form == LOOKUP_ARRAY && column->nulls == NULL && !column->byval) \
+		{ \
+			const uint32 *array = inner->array; \
+			const uint32 *codes = column->codes; \
+			uint32 none = lookup->n; \
+\
+			/* without branches, which could not be predicted; all bits of `is` say if there is a row */ \
+			INTERRUPTIBLE_FOR (at, 0, n) \
+			{ \
+				uint32 row = array[at]; \
+				uint32 is = -(uint32) (row != LOOKUP_NONE); \
+\
+				to[at] = (cell_t) narrow[(codes[row & is] & is) | (none & ~is)]; \
+			} \
+			to[n] = absent; \
+			return; \
+		} \
 		if (inner->form == LOOKUP_ARRAY) \
 		{ \
 			INTERRUPTIBLE_FOR (at, 0, n) \
