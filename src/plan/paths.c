@@ -269,7 +269,9 @@ static bool
 beats_joins(GroupQuery *query, const CustomPath *cpath, Path *lookups, Cost other)
 {
 	PlannerInfo *root = query->root;
-	Cost saving = plan_warm_saving(root, query->input_rel->cheapest_total_path, false);
+	Path *cheapest = query->input_rel->cheapest_total_path;
+	Cost fed;
+	Cost saving = plan_warm_saving(root, cheapest, lookup_joins_cost(root, cheapest, &fed));
 	Cost own = plan_warm_saving(root, lookups, true);
 
 	return saving <= own || cpath->path.total_cost - own < (other - saving) * WARM_TOLERANCE;

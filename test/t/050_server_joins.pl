@@ -88,6 +88,22 @@ is_resident('SELECT region, count(*) FROM f JOIN dim ON dim.k = f.k2 GROUP BY 1 
 is_resident('SELECT label, count(*) FROM f JOIN small ON small.k = f.k GROUP BY 1 ORDER BY 1');
 is_resident('SELECT label, count(*) FROM f JOIN small ON small.k = f.k8 - 5000000000 GROUP BY 1 ORDER BY 1');
 
+# ---- orders of joins ----
+# without the GPU the outer side is `many`, whose rows need not be put into a lookup then
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE many (k8 bigint PRIMARY KEY, c int);
+INSERT INTO many SELECT i + 5000000000, i % 12 FROM generate_series(0, 2500) i;
+VACUUM FREEZE ANALYZE many;
+SQL
+foreach my $case ([ 'f', 'auto' ], [ 'many', 'cpu' ])
+{
+	my ($fact, $engine) = @$case;
+
+	like($node->safe_psql('postgres', "SET gpuagg.engine = '$engine'; SET gpuagg.gpu_startup_cost = 0; SET max_parallel_workers_per_gather = 0; EXPLAIN (COSTS OFF) "
+		. "SELECT region, c, sum(v) FROM f JOIN dim USING (k) JOIN many USING (k8) WHERE weight = 3 AND name = 'name 13' GROUP BY 1, 2"),
+		qr/Feed: heap pages of $fact\b/, "$engine: the outer side of all joins is $fact");
+}
+
 # ---- conditions ----
 is_resident("SELECT region, count(*), sum(v) FROM f JOIN dim USING (k) WHERE weight > 0 AND v < 500 AND txt <> 't3' GROUP BY 1 ORDER BY 1");
 is_resident('SELECT region, count(*), sum(v) FROM f JOIN dim USING (k) WHERE v > weight * 20 GROUP BY 1 ORDER BY 1');
