@@ -134,7 +134,8 @@ typedef struct FallbackAgg
 								  top_n integers and floats, too; keys of top_n may be COLUMN_DEC */
 	bool exact; /* an exact aggregate: all with its transition function have equal states */
 	int top_n;  /* gpu_max_n and its like, with this constant n, which is no argument here, and keys
-				   of integers, floats or decimals; else 0. Engines may compute these in another way */
+				   of integers, floats or decimals; else 0. Engines may compute these in
+				   another way */
 	int filter;
 	int set;                   /* as in SlotSpec */
 	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */

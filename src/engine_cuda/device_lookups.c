@@ -362,7 +362,7 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 			const uint32 *codes = column->codes; \
 			uint32 none = lookup->n; \
 \
-			/* without branches, which could not be predicted; all bits of `is` say if there is a row */ \
+			/* without branches, which could not be predicted; is: all ones if there is a row */ \
 			INTERRUPTIBLE_FOR (at, 0, n) \
 			{ \
 				uint32 row = array[at]; \
