@@ -285,6 +285,15 @@ picks(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		CHECK(check_pick(&wrong[i], &q, sizeof(pick), BUFFER, 4) != NULL,
 			  "wrong pick %d is rejected", (int) i);
+
+	/* values beside others take as much room again */
+	pick.n = BUFFER / 13;
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "a large pick is accepted");
+	q.sets[1].beside = 0;
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) != NULL,
+		  "a pick of too many pairs is rejected");
+	pick.n = BUFFER / 25;
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "a pick of pairs is accepted");
 }
 
 static void
@@ -294,6 +303,7 @@ wrong_batches(void)
 	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY;
 		  query.slots[1].monoid = MONOID_COUNT);
 	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, 2, -1, 0}));
+	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, -1, 2, 0}));
 	BATCH(batch.buffer = 4);
 	BATCH(batch.bytes = BUFFER + 1);
 	BATCH(batch.ncols = 2);
