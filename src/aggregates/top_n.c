@@ -13,9 +13,9 @@
  * first, so that most rows cost one comparison.
  *
  * The engines have no monoid for it: it is a fallback aggregate. Where n is a constant and keys are
- * integers or floats, the CPU engine adds columns to the states (engine_cpu/top_entries.c), without
- * calls of the transition functions; and the GPU engine makes states of values that are sorted on
- * the GPU (engine_cuda/top_n.c).
+ * integers, floats or decimals, the CPU engine adds columns to the states
+ * (engine_cpu/top_entries.c), without calls of the transition functions.  The GPU engine makes
+ * states of integers and floats that are sorted on the GPU (engine_cuda/top_n.c).
  */
 #include "postgres.h"
 

@@ -246,3 +246,17 @@ SELECT count(*) AS groups, count(*) - (SELECT count(*) FROM (TABLE plain_tops IN
 SELECT a, c, e FROM custom_tops WHERE g = 1;
 DROP VIEW numeric_tops;
 DROP TABLE top_numerics;
+
+-- decimals that are tied, in batches without new groups: later rows replace earlier ones
+CREATE TABLE top_decimals AS SELECT i % 37 AS g, -i AS v, CASE WHEN i % 8 = 0 THEN round(i % 40 / 100.0, 1) ELSE (i * 31 % 40) / 100.0 END::numeric AS k FROM generate_series(1, 20000) i;
+ANALYZE top_decimals;
+CREATE VIEW decimal_tops AS SELECT g, gpu_argmax_n(v, k, 3)::text AS a, gpu_argmin_n(v, k, 3)::text AS b, gpu_max_n(k, 4)::text AS c, gpu_min_n(k, 4)::text AS d FROM top_decimals GROUP BY g;
+SET gpuagg.require = forbid;
+CREATE TEMP TABLE plain_decimals AS TABLE decimal_tops;
+SET gpuagg.require = require;
+CREATE TEMP TABLE custom_decimals AS TABLE decimal_tops;
+RESET gpuagg.require;
+SELECT count(*) AS groups, count(*) - (SELECT count(*) FROM (TABLE plain_decimals INTERSECT TABLE custom_decimals) s) AS different FROM plain_decimals;
+SELECT * FROM custom_decimals WHERE g < 2 ORDER BY g;
+DROP VIEW decimal_tops;
+DROP TABLE top_decimals;
