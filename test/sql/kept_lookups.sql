@@ -177,13 +177,13 @@ CREATE VIEW pg_temp.lookups AS SELECT DISTINCT relation, "column", tier, blocks,
 FROM gpuagg_cache WHERE tier = 'lookup' AND relation::text IN ('kl_left', 'kl_right');
 SELECT 'SELECT r.s, count(*) FROM kl_fact f JOIN (kl_left l JOIN kl_right r ON r.c = l.c) ON l.a = f.a GROUP BY 1' AS two \gset
 SELECT pg_temp.kept(:'two') FROM generate_series(1, 2);
-SELECT * FROM pg_temp.lookups;
+SELECT * FROM pg_temp.lookups ORDER BY relation::text, rows;
 SELECT cache_used AS used FROM gpuagg_status \gset
 SELECT sum(bytes) AS bytes FROM gpuagg_cache WHERE relation = 'kl_left'::regclass AND tier = 'lookup' \gset
 SELECT sum(bytes) AS right FROM gpuagg_cache WHERE relation = 'kl_right'::regclass \gset
 SELECT gpuagg_cache_evict('kl_right') = :bytes + :right AS all_bytes;
 SELECT cache_used = :used - :bytes - :right AS freed FROM gpuagg_status;
-SELECT * FROM pg_temp.lookups;
+SELECT * FROM pg_temp.lookups ORDER BY relation::text, rows;
 -- so does dropping a table that has nothing else in the cache, and emptying it
 SELECT 'SELECT r.s, count(*) FROM kl_fact f JOIN kl_right r ON r.c + 1 = f.a GROUP BY 1' AS only \gset
 SELECT pg_temp.kept(:'only') FROM generate_series(1, 2);
