@@ -25,12 +25,8 @@ key_hash_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 	return OidIsValid(*eqfunc);
 }
 
-/*
- * True if this equality function is known to compare bits: two values of an integer-like column are
- * equal if and only if their bits are.
- */
-static bool
-compares_bits(Oid eqfunc)
+bool
+key_compares_bits(Oid eqfunc)
 {
 	switch (eqfunc)
 	{
@@ -97,7 +93,7 @@ key_spec_init(AggSpec *spec, KeySpec *key, Node *expr, int input, Oid eqfunc, Oi
 	if ((col.type == COLUMN_F32 && key->eqfunc == F_FLOAT4EQ) ||
 		(col.type == COLUMN_F64 && key->eqfunc == F_FLOAT8EQ))
 		key->kind = KEY_FLOAT;
-	else if (column_is_integer(col.type) && compares_bits(key->eqfunc))
+	else if (column_is_integer(col.type) && key_compares_bits(key->eqfunc))
 		key->kind = KEY_RAW;
 	else
 	{

@@ -17,6 +17,12 @@
  */
 extern bool key_hash_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
 
+/*
+ * Returns whether this equality function is known to compare bits: two values of an integer-like
+ * type are equal if and only if their bits are.
+ */
+extern bool key_compares_bits(Oid eqfunc);
+
 /* Returns whether values of a key may be equal by this function and look different. */
 extern bool key_varies(Oid type, Oid eqfunc, Oid collation);
 

@@ -12,13 +12,13 @@
 #include "port/pg_bitutils.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 #include "aggregates/argtype.h"
 #include "aggregates/value_table.h"
 #include "columns/hash_seed.h"
 #include "common/interruptible.h"
+#include "key_spec.h"
 
 #define FIRST_CAPACITY 4
 #define MOST_WITHOUT_SLOTS 8
@@ -44,30 +44,6 @@ lookup_type(Oid typid)
 	return type;
 }
 
-/* Returns whether equal values of a type have equal bits, and no others. */
-static bool
-is_equal_by_bits(const TypeCacheEntry *type)
-{
-	switch (type->eq_opr_finfo.fn_oid)
-	{
-		case F_BOOLEQ:
-		case F_CHAREQ:
-		case F_INT2EQ:
-		case F_INT4EQ:
-		case F_INT8EQ:
-		case F_OIDEQ:
-		case F_DATE_EQ:
-		case F_TIME_EQ:
-		case F_TIMESTAMP_EQ:
-		case F_TIMESTAMPTZ_EQ:
-		case F_CASH_EQ:
-		case F_ENUM_EQ:
-			return type->typbyval;
-		default:
-			return false;
-	}
-}
-
 ValueTable *
 value_table_create(MemoryContext cxt, Oid type, Oid collation, bool has_errors)
 {
@@ -77,7 +53,7 @@ value_table_create(MemoryContext cxt, Oid type, Oid collation, bool has_errors)
 	table->cxt = cxt;
 	table->type = entry;
 	table->collation = collation;
-	table->by_bits = is_equal_by_bits(entry);
+	table->by_bits = entry->typbyval && key_compares_bits(entry->eq_opr_finfo.fn_oid);
 	if (table->by_bits)
 		table->seed = hash_seed_random();
 	table->capacity = FIRST_CAPACITY;

@@ -15,7 +15,7 @@ typedef struct TopSlab
 {
 	char *next; /* memory for `left` states */
 	int left;
-	int bytes; /* of the last allocation */
+	int bytes; /* bytes of the last allocation */
 } TopSlab;
 
 /* Where the states of one aggregate are. */

@@ -88,7 +88,7 @@ typedef struct CudaColumn
 /* What the server computes for gpu_max_n or its like. */
 typedef struct CudaTopN
 {
-	int set;    /* of the keys, and the values beside them */
+	int set;    /* the set of the keys, with the values beside them */
 	int number; /* slot with the number of a group's keys */
 	int first;  /* slot with the position of the first one */
 } CudaTopN;

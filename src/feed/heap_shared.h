@@ -29,7 +29,7 @@ typedef struct SharedBitmap
 {
 	int plan_node_id;     /* identifies the scan */
 	bool by_pages;        /* the feed reads it; false: the executor runs the scan */
-	SharedWork reading;   /* of the indexes, after which there is an iterator */
+	SharedWork reading;   /* reading the indexes makes the iterator */
 	dsa_pointer iterator; /* in es_query_dsa */
 } SharedBitmap;
 

@@ -219,7 +219,7 @@ extern void eager_install_hook(void);
 
 /* Installs the hook that looks for joins that the heap feed can execute as lookups. */
 extern void lookup_joins_install_hook(void);
-/* Who reads the rows of the fact table. */
+/* The reader of the fact table's rows. */
 typedef enum LookupReader
 {
 	LOOKUPS_PROCESS,     /* this process alone */

@@ -478,7 +478,7 @@ struct DrawnProgram
 	GpuaggProgram p;
 	char kind[16]; /* kind of each result */
 	int n;
-	uint8_t cells[DRAWN_TABLES * 16384]; /* of all tables */
+	uint8_t cells[DRAWN_TABLES * 16384]; /* cells of all tables */
 
 	static bool
 	fits(char wanted, char is)
