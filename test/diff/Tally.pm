@@ -37,7 +37,7 @@ my %usual = (
 	q{setting GB'} => 1, 'setting batch_rows = 1048576' => 0.6, 'setting batch_rows = 64' => 10, q{setting work_mem = '64kB'} => 15,
 	q{setting work_mem = '2147483647kB'} => 0.3);
 my %of_random_tables = (
-	TABLESAMPLE => 0.6, WITH => 2, 'columns that depend on a key' => 0.5, 'odd values' => 0.7, 'wide values' => 0.7);
+	TABLESAMPLE => 0.6, WITH => 2, 'columns that depend on a key' => 0.5, 'odd values' => 0.4, 'wide values' => 0.7);
 
 my %cpu_paths = (
 	'feed heap' => 12, 'feed tuples' => 15, 'cached blocks' => 4, 'cached and changed blocks' => 2,

@@ -58,8 +58,10 @@ BEGIN
         PERFORM set_config('timezone', zone, false);
         RETURN QUERY SELECT disagreements.zone, q, agrees(q)
             FROM (SELECT format('SELECT @count(*) FROM clocks WHERE %s %s %L::%s', c, o, v + h * interval '1 hour', type) AS q
-                  FROM unnest(column_list) c, unnest(operators) o,
-                      unnest(ARRAY['2024-03-10 00:00'::timestamp, '2024-11-03 00:00']) v, generate_series(-6, 12, 6) h, unnest(ARRAY['timestamptz', 'timestamp', 'date']) type) queries
+                  FROM unnest(column_list) WITH ORDINALITY c(c, n), unnest(operators) o,
+                      unnest(ARRAY['2024-03-10 00:00'::timestamp, '2024-11-03 00:00']) v, generate_series(-6, 12, 6) h, unnest(ARRAY['timestamptz', 'timestamp', 'date']) type
+                  -- half of them, others in the next time zone
+                  WHERE (n + length(zone) + h / 6 + length(type) + length(o)) % 2 = 0) queries
             WHERE agrees(q) <> 'ok';
     END LOOP;
 END $$;

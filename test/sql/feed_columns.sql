@@ -59,7 +59,7 @@ CREATE TABLE columns_wide AS
 SELECT i % 11 AS g, i AS v,
        CASE WHEN i % 13 > 0 THEN repeat(md5((i % 50)::text), 1 + i % 40 * (i % 40) * 2) END AS a,
        CASE WHEN i % 7 > 0 THEN repeat(md5((i % 30)::text), 1 + i % 9 * 500) END AS b
-FROM generate_series(1, 1500) i;
+FROM generate_series(1, 900) i;
 SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	$$SELECT md5(a) AS a, @count(*), @sum(v), md5(@max(b)), @count(b) FROM columns_wide GROUP BY columns_wide.a$$,
 	$$SELECT g, md5(@max(a || 'x')), md5(@min(b || g)), @sum(length(a || b)), @count(a || b) FROM columns_wide GROUP BY g$$,

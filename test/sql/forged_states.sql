@@ -77,7 +77,7 @@ DECLARE
 	s text := forged('int4', '00000001');
 	r text := forged_row('int4', '00000001');
 BEGIN
-	FOR i IN 1 .. 5000 LOOP
+	FOR i IN 1 .. 3000 LOOP
 		s := forged('public.gpuagg_state', right(s, -2));
 		r := forged_row('public.gpuagg_row', right(r, -2));
 	END LOOP;

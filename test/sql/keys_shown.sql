@@ -28,7 +28,7 @@ SELECT g, g % 3 AS m, CASE g % 7 WHEN 6 THEN NULL ELSE (1.5::numeric(30, 10))::t
        repeat('9', 3000)::numeric + round(3, (g % 1000)::int) AS wide,
        -- values that print in one way only, so that rows keep no keys
        'text ' || g % 2 AS t, (g % 2)::int2 AS small, g % 11 = 0 AS b
-FROM generate_series(0, 599) g, generate_series(1, 5) s(i);
+FROM generate_series(0, 399) g, generate_series(1, 4) s(i);
 ANALYZE looks;
 
 -- The rows of each answer that are not in the other one.

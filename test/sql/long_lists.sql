@@ -17,7 +17,7 @@ SELECT i, CASE WHEN i % 17 > 0 THEN i * 7919 % 600 END AS i4, (i * 7919 % 600)::
     date '2000-01-01' + i % 600 AS d, timestamp '2000-01-01' + i % 600 * interval '1 day' AS ts, timestamptz '2000-01-01 00:00+00' + i % 600 * interval '1 day' AS tz,
     time '00:00' + i % 600 * interval '1 second' AS ti, (enum_range(NULL::list_mood))[1 + i % 3] AS m, (i % 600)::numeric(10,2) AS n, (i % 600)::float8 AS f,
     (i % 600)::money AS mo, chr(97 + i % 26)::"char" AS ch, i % 2 = 0 AS b, i % 100 AS x, i % 90 AS y
-FROM generate_series(1, 1000) i;
+FROM generate_series(1, 600) i;
 INSERT INTO lists (i, t, c) VALUES (4001, repeat('long', 3000), 'k'), (4002, 'k1 ', 'k1 '), (4003, '', '');
 ALTER TABLE lists ALTER t SET STORAGE EXTERNAL;
 INSERT INTO lists (i, t) SELECT 4004, repeat('long', 3000);
@@ -59,7 +59,7 @@ BEGIN
     RETURN r;
 END $$;
 CREATE TABLE of_many AS
-SELECT n, replace(replace(q, '$e', pg_temp.of_many(e, d, n)), '$$', '') AS q FROM (VALUES (3), (100), (1200)) n(n), (VALUES
+SELECT n, replace(replace(q, '$e', pg_temp.of_many(e, d, n)), '$$', '') AS q FROM (VALUES (3), (100), (800)) n(n), (VALUES
     ('SELECT @count(*), @sum(i) FROM lists WHERE $e', '(x = $ AND y = $)', ' OR '), ('SELECT @count(*) FROM lists WHERE $e', '(x <> $ OR i4 > $)', ' AND '),
     ('SELECT @sum(CASE $e ELSE 0 END) FROM lists', 'WHEN x = $ AND y > 1 THEN $', ' '), ('SELECT CASE x $e END, @count(*) FROM lists GROUP BY 1', 'WHEN $ THEN $ % 10', ' '),
     ('SELECT @sum(coalesce($e)) FROM lists', 'nullif(i4, $)', ', '), ('SELECT @sum(greatest($e)) FROM lists', 'x * $', ', '), ('SELECT @count(*) FROM lists WHERE n IN ($e)', '$ / 2.0', ', ')) v(q, e, d)
@@ -96,15 +96,15 @@ SELECT pg_temp.within(replace('SELECT gpu_max(pg_temp.megabytes(i)), $ FROM list
 CREATE TABLE list_parts (i int, a int, t text) PARTITION BY RANGE (i);
 DO $$
 BEGIN
-    FOR g IN 0 .. 299 LOOP
+    FOR g IN 0 .. 149 LOOP
         EXECUTE format('CREATE TABLE list_part%s PARTITION OF list_parts FOR VALUES FROM (%1$s) TO (%1$s + 1)', g);
     END LOOP;
 END $$;
-INSERT INTO list_parts SELECT i % 300, i, 'k' || i FROM generate_series(1, 900) i;
+INSERT INTO list_parts SELECT i % 150, i, 'k' || i FROM generate_series(1, 450) i;
 ANALYZE list_parts;
 SELECT pg_temp.differs(q) FROM unnest(ARRAY['SELECT @count(*), @sum(a), @max(t) FROM list_parts WHERE a % 7 < 5', 'SELECT i % 5, @count(*), @sum(a + 1) FROM list_parts WHERE t <> ''k5'' GROUP BY 1',
-    'SELECT (SELECT @sum(a + g) FROM list_parts WHERE a % 7 < g AND i NOT IN (SELECT 5 + g)) FROM generate_series(1, 4) g', 'SELECT (SELECT @sum(a) FROM list_parts WHERE i > g) FROM generate_series(100, 300, 50) g']) q;
-SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(a)) FROM list_parts WHERE i > 295 OR (i + a * 2 > a - 7 AND a + 5 < 0 AND t LIKE ''k%'' AND a * 3 > i * 7 AND a + i > a + 3)', 20, 16) AS parts;
+    'SELECT (SELECT @sum(a + g) FROM list_parts WHERE a % 7 < g AND i NOT IN (SELECT 5 + g)) FROM generate_series(1, 4) g', 'SELECT (SELECT @sum(a) FROM list_parts WHERE i > g) FROM generate_series(50, 150, 25) g']) q;
+SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(a)) FROM list_parts WHERE i > 145 OR (i + a * 2 > a - 7 AND a + 5 < 0 AND t LIKE ''k%'' AND a * 3 > i * 7 AND a + i > a + 3)', 20, 16) AS parts;
 DROP TABLE list_parts;
 
 DROP TABLE lists, list_elements, list_queries, of_many;

@@ -9,7 +9,7 @@ SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
 CREATE TABLE bounds AS
 SELECT i, i % 5 AS g, i * 7919::int8 % 3001 AS k, 'text ' || i % 700 AS t, round(i % 40, 1) AS n, i % 1000 AS v, i % 3 > 0 AS b
-FROM generate_series(1, 6000) i;
+FROM generate_series(1, 4000) i;
 CREATE INDEX ON bounds (k, t);
 CREATE INDEX ON bounds (g);
 VACUUM ANALYZE bounds;
