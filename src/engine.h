@@ -318,7 +318,8 @@ typedef struct EngineOps
 	 * Computes DISTINCT aggregates and ordered sets itself, if unsupported_reason() allows the
 	 * spec, and if rows can be read again.  Otherwise composite engines do that (composite/).
 	 * Under the same conditions it computes the fallback aggregates with FallbackAgg.top_n, which
-	 * are otherwise fallback aggregates like others.
+	 * are otherwise fallback aggregates like others, and with SlotSupport.tallies those with
+	 * FallbackAgg.tally.
 	 */
 	bool runs_sets;
 	SlotSupport support;

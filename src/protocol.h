@@ -74,7 +74,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 18
+#define GPUAGG_PROTOCOL_VERSION 19
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -250,13 +250,17 @@ typedef struct WireOrder
  *
  * Each value may have one of another column of integers beside it, which may be NULL. Equal values
  * are then sorted by these: ascending with NULLs last, or descending with NULLs first.
+ *
+ * A counted set has each value of a group once, with the number of its rows, and no others beside
+ * it.
  */
 typedef struct WireSet
 {
 	int16_t col;
 	int16_t filter; /* WIRE_I8 without NULLs, or -1 */
 	int16_t beside; /* column of the values beside these, or -1 */
-	uint16_t descending;
+	uint8_t descending;
+	uint8_t counted;
 } WireSet;
 
 /* Input of a slot. */
@@ -271,7 +275,7 @@ typedef enum WireSlotInput
 	WIRE_FIRST,
 	/*
 	 * COUNT: the most frequent value, encoded as wire_mode_of(); the smallest one of several; 0 if
-	 * there is no value.
+	 * there is no value. Not of a counted set.
 	 */
 	WIRE_MODE,
 	WIRE_MODE_LAST, /* the same, but the greatest one of several */
@@ -779,7 +783,8 @@ typedef struct WireGroups
  * The body of PICK, after FINISH: asks for values of a set by their positions. The buffer has n
  * positions, int32_t from 0. After PICKED it also has n values, int64_t, at wire_picked_at(n). If
  * the set has values beside these, they follow, as wire_beside_code() of the value, and then an
- * int32_t for each, wire_beside_order().
+ * int32_t for each, wire_beside_order(). If the set is counted, an int32_t for each follows, the
+ * number of rows.
  */
 typedef struct WirePick
 {
@@ -870,12 +875,15 @@ wire_picked_at(uint32_t n)
 	return wire_align((size_t) n * sizeof(int32_t));
 }
 
-/* Returns the offset of the end of n picked values, and of those beside them if there are any. */
+/* Returns the offset of the end of n values that are picked of a set, with all that follows them. */
 static inline size_t
-wire_picked_end(uint32_t n, int beside)
+wire_picked_end(uint32_t n, const WireSet *set)
 {
-	return wire_picked_at(n) + (size_t) n * sizeof(int64_t) +
-		(beside ? (size_t) n * (sizeof(int64_t) + sizeof(int32_t)) : 0);
+	size_t more = set->beside >= 0 ? sizeof(int64_t) + sizeof(int32_t) :
+		set->counted               ? sizeof(int32_t) :
+									 0;
+
+	return wire_picked_at(n) + (size_t) n * (sizeof(int64_t) + more);
 }
 
 /*

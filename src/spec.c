@@ -126,7 +126,8 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 		a->transfn.fn_oid == b->transfn.fn_oid && a->collation == b->collation &&
 		a->transtype == b->transtype && a->nargs == b->nargs && a->filter == b->filter &&
 		a->set == b->set && a->unrepresentable_only == b->unrepresentable_only &&
-		a->top_n == b->top_n && memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
+		a->top_n == b->top_n && a->tally == b->tally && a->constant == b->constant &&
+		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
 
 uint32

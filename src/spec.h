@@ -8,8 +8,8 @@
  * An aggregate becomes one or more slots.  A slot is a monoid over one or two columns.  Aggregates
  * share equal slots: sum(x) and avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback
  * aggregate has no slots: its own transition function is called for each row, which only the CPU
- * engine can do.  (The GPU engine computes exact sums of floats and the n best in other ways, see
- * engine_cuda/query_exact.c and top_n.c there.)  An aggregate with slots over COLUMN_DEC has a
+ * engine can do.  (The GPU engine computes exact sums of floats, the n best, and aggregates of
+ * counted values in other ways, see engine_cuda/query_exact.c, top_n.c and tallies.c there.)  An aggregate with slots over COLUMN_DEC has a
  * fallback aggregate, too, for numerics that the column cannot represent.
  *
  * Indexes refer to the arrays of AggSpec, and -1 stands for none.  A "filter" is a COLUMN_I8 column
@@ -130,12 +130,16 @@ typedef struct FallbackAgg
 	Datum initval;
 	bool initnull;
 	int nargs;
-	int argcol[FUNC_MAX_ARGS]; /* COLUMN_DATUM, COLUMN_DEC if unrepresentable_only; for exact and
-								  top_n integers and floats, too; keys of top_n may be COLUMN_DEC */
+	int argcol[FUNC_MAX_ARGS]; /* COLUMN_DATUM, COLUMN_DEC if unrepresentable_only; for exact, top_n
+								  and tally integers and floats, too; keys of top_n, and values of
+								  tally, may be COLUMN_DEC */
 	bool exact; /* an exact aggregate: all with its transition function have equal states */
 	int top_n;  /* gpu_max_n and its like, with this constant n, which is no argument here, and keys
 				   of integers, floats or decimals; else 0. Engines may compute these in
 				   another way */
+	const struct AggTally *tally; /* the engine makes states of the counted values of argcol[0]
+									 (aggregates/agg_tally.h); else NULL */
+	Datum constant;               /* what the tally has in place of another argument */
 	int filter;
 	int set;                   /* as in SlotSpec */
 	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */
@@ -221,6 +225,7 @@ typedef struct SlotSupport
 	bool many_bins;    /* any number of bins, with keys, too */
 	bool matrices;     /* MONOID_MAT2, which stands for matrices of any size */
 	bool usual_scales; /* slots over decimals if the input has numerics of other scales, too */
+	bool tallies;      /* FallbackAgg.tally */
 } SlotSupport;
 
 typedef struct AggSpec
@@ -267,6 +272,16 @@ spec_has_top_n(const AggSpec *spec)
 {
 	for (int f = 0; f < spec->nfallbacks; f++)
 		if (spec->fallbacks[f].top_n > 0)
+			return true;
+	return false;
+}
+
+/* True if the spec has aggregates whose states are made of counted values. */
+static inline bool
+spec_has_tallies(const AggSpec *spec)
+{
+	for (int f = 0; f < spec->nfallbacks; f++)
+		if (spec->fallbacks[f].tally)
 			return true;
 	return false;
 }

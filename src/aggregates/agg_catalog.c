@@ -24,8 +24,10 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/ordered_set.h"
+#include "analysis/analysis.h"
 #include "common/compat.h"
 
 #define S0(m) \
@@ -461,6 +463,27 @@ aggmap_is_top_n(const Aggref *aggref)
 	return spec_type_has_codes(exprType((Node *) key->expr)) &&
 		spec_type_has_codes(exprType((Node *) value->expr)) &&
 		!contain_var_clause((Node *) n->expr);
+}
+
+bool
+aggmap_is_tallied(const Aggref *aggref)
+{
+	FmgrInfo info;
+	Oid transfn;
+	Oid finalfn;
+	Oid combinefn;
+	const Node *value;
+	int16 scale;
+
+	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->aggargtypes == NIL ||
+		aggref->aggvariadic || !aggmap_is_ours(aggref->aggfnoid) ||
+		!aggregate_functions(aggref->aggfnoid, &transfn, &finalfn, &combinefn))
+		return false;
+	fmgr_info(transfn, &info);
+	value = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+	return agg_tally(&info) != NULL && !contain_var_clause((Node *) list_copy_tail(aggref->args, 1)) &&
+		(spec_type_has_codes(exprType(value)) ||
+		 expr_column_type(unconstify(Node *, value), &scale) == COLUMN_DEC);
 }
 
 /*

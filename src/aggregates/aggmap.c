@@ -41,6 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/histogram.h"
 #include "aggregates/hll_value.h"
@@ -558,13 +559,36 @@ take_constant_n(const AggSpec *spec, FallbackAgg *fallback, Aggref *aggref, cons
 	fallback->nargs = last;
 }
 
+/*
+ * Sets the tally of an aggregate if the engine makes its state of counted values: if these have
+ * 64-bit codes or are decimals, and what else the aggregate takes is a valid constant.
+ */
+static void
+take_tally(const AggSpec *spec, FallbackAgg *fallback, Aggref *aggref, PlanState *parent,
+		   ExprContext *econtext)
+{
+	const AggTally *tally = agg_tally(&fallback->transfn);
+	Datum constant = (Datum) 0;
+
+	if (!spec->support.tallies || tally == NULL || !aggmap_is_tallied(aggref) ||
+		fallback->nargs != (tally->takes ? 2 : 1))
+		return;
+	if (tally->takes &&
+		(!evaluate_fixed_argument(aggref, 1, parent, econtext, &constant) ||
+		 !tally->takes(constant)))
+		return;
+	fallback->tally = tally;
+	fallback->constant = constant;
+	fallback->nargs = 1;
+}
+
 /* Returns the form in which a fallback aggregate reads argument i. */
 static ArgumentForm
 fallback_argument_form(const FallbackAgg *fallback, const Aggref *aggref, int i)
 {
 	if (fallback->top_n > 0 && i == fallback->nargs - 1)
 		return ARGUMENT_KEY;
-	return fallback->exact ||
+	return fallback->exact || fallback->tally ||
 			(fallback->top_n > 0 && spec_type_has_codes(exprType(argument_expression(aggref, i)))) ?
 		ARGUMENT_VALUE :
 		ARGUMENT_DATUM;
@@ -692,7 +716,10 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 	{
 		fallback.unrepresentable_only = by_slots;
 		if (!by_slots)
+		{
 			take_constant_n(spec, &fallback, aggref, args, parent, econtext);
+			take_tally(spec, &fallback, aggref, parent, econtext);
+		}
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
 			fallback.argcol[i] = add_argument(

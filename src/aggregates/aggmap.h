@@ -116,6 +116,12 @@ extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 extern bool aggmap_is_top_n(const Aggref *aggref);
 
 /*
+ * Returns whether this is an aggregate whose states an engine may make of counted values
+ * (agg_tally.h), judging by the aggregate alone: what it takes besides values may be invalid.
+ */
+extern bool aggmap_is_tallied(const Aggref *aggref);
+
+/*
  * Returns whether this is an exact aggregate of floats (exact.c), which every engine can compute if
  * it is only a count and a sum (*sum).
  */

@@ -27,6 +27,12 @@ bin_window_init(BinWindow *window, MemoryContext cxt)
 	window->counts = MemoryContextAllocZero(cxt, FIRST_ROOM * sizeof(int64));
 }
 
+size_t
+bin_window_most_bytes(int64 width)
+{
+	return Max(pg_nextpower2_64(Max(width, 1)), FIRST_ROOM) * sizeof(int64);
+}
+
 int
 bin_window_shift(int64 first, int64 last, int64 most)
 {

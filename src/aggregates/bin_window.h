@@ -39,6 +39,9 @@ bin_window_width(const BinWindow *window)
 	return window->last - window->first + 1;
 }
 
+/* Returns the bytes that the counts of a window of so many bins take at most. */
+extern size_t bin_window_most_bytes(int64 width);
+
 /* Makes an empty window, whose counts will be in cxt. */
 extern void bin_window_init(BinWindow *window, MemoryContext cxt);
 

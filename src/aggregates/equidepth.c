@@ -12,7 +12,8 @@
  *
  * The state is an array of all values, so the result is exact and does not depend on the order of
  * rows. As the values are counted again when the bounds are known, it has no place in the engine
- * of ordered sets: it is a fallback aggregate.
+ * of ordered sets: it is a fallback aggregate. An engine that counts values (agg_tally.h) makes a
+ * state that has each value once, with its number of rows.
  */
 #include "postgres.h"
 
@@ -32,6 +33,8 @@
 
 #include "aggregates/aggcall.h"
 #include "aggregates/bin_rows.h"
+#include "aggregates/counted_codes.h"
+#include "aggregates/equidepth.h"
 #include "aggregates/histogram.h"
 #include "aggregates/portable.h"
 #include "aggregates/state_forms.h"
@@ -56,6 +59,7 @@ typedef struct Equidepth
 	int64 n;
 	int64 room;
 	uint64 *codes;
+	CountedCodes *counted; /* has all values if it is not NULL */
 } Equidepth;
 
 /* The columns of the type gpuagg_equidepth. */
@@ -77,6 +81,7 @@ create_state(MemoryContext cxt, int nbins, int64 room)
 	state->n = 0;
 	state->room = Max(room, FIRST_VALUES);
 	state->codes = MemoryContextAllocHuge(cxt, state->room * sizeof(uint64));
+	state->counted = NULL;
 	return state;
 }
 
@@ -117,6 +122,13 @@ nbins_argument(FunctionCallInfo fcinfo)
 	return PG_GETARG_INT32(2);
 }
 
+/* Returns the code of a value.  Adding 0 removes the sign of zero. */
+static inline uint64
+code_of(double x)
+{
+	return select_code_f64(x + 0.0);
+}
+
 /* Transition function of gpu_histogram_equidepth: (state, x, nbins). Skips NULLs. */
 Datum
 gpuagg_equidepth_transfn(PG_FUNCTION_ARGS)
@@ -133,9 +145,60 @@ gpuagg_equidepth_transfn(PG_FUNCTION_ARGS)
 	else if (state->nbins != nbins)
 		report_changed_nbins();
 	reserve(state, 1);
-	/* adding 0 removes the sign of zero */
-	state->codes[state->n++] = select_code_f64(PG_GETARG_FLOAT8(1) + 0.0);
+	state->codes[state->n++] = code_of(PG_GETARG_FLOAT8(1));
 	PG_RETURN_POINTER(state);
+}
+
+/* ---- counted values -------------------------------------------------------------- */
+
+static bool
+takes_nbins(Datum nbins)
+{
+	return DatumGetInt32(nbins) >= 1 && DatumGetInt32(nbins) <= MAX_BINS;
+}
+
+static void *
+create_counted(MemoryContext cxt, Oid type, Oid collation, Datum nbins)
+{
+	Equidepth *state = create_state(cxt, DatumGetInt32(nbins), 0);
+
+	state->counted = counted_codes_create(cxt);
+	return state;
+}
+
+static void
+add_counted(void *state, Datum value, int64 count)
+{
+	counted_codes_add(((Equidepth *) state)->counted, code_of(DatumGetFloat8(value)), count);
+}
+
+static size_t
+counted_bytes(Datum nbins, int64 values)
+{
+	return sizeof(Equidepth) + FIRST_VALUES * sizeof(uint64) + counted_codes_bytes(values);
+}
+
+const AggTally *
+equidepth_tally(const FmgrInfo *transfn)
+{
+	static const AggTally tally = {takes_nbins, create_counted, add_counted, NULL, counted_bytes};
+
+	return transfn->fn_addr == gpuagg_equidepth_transfn ? &tally : NULL;
+}
+
+/* Makes an array of all values of a state that has them counted. */
+static void
+expand(Equidepth *state)
+{
+	const CountedCodes *counted = state->counted;
+
+	if (counted == NULL)
+		return;
+	state->counted = NULL;
+	reserve(state, counted->rows);
+	for (int64 i = 0; i < counted->n; i++)
+		INTERRUPTIBLE_FOR (row, 0, counted->codes[i].count)
+			state->codes[state->n++] = counted->codes[i].code;
 }
 
 /* ---- states ---------------------------------------------------------------------- */
@@ -151,9 +214,11 @@ gpuagg_equidepth_combine(PG_FUNCTION_ARGS)
 	if (from == NULL)
 		RETURN_STATE_UNCHANGED();
 	if (to == NULL)
-		to = create_state(cxt, from->nbins, from->n);
+		to = create_state(cxt, from->nbins, 0);
 	else if (to->nbins != from->nbins)
 		report_changed_nbins();
+	expand(to);
+	expand(from);
 	reserve(to, from->n);
 	memcpy(to->codes + to->n, from->codes, from->n * sizeof(uint64));
 	to->n += from->n;
@@ -171,6 +236,7 @@ gpuagg_equidepth_serialize(PG_FUNCTION_ARGS)
 	StringInfoData buf;
 
 	aggregate_context(fcinfo);
+	expand(state);
 	if (state->n > (int64) (MaxAllocSize / sizeof(uint64)) - 8)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -221,12 +287,31 @@ typedef struct Bins
 	int64 *counts;
 } Bins;
 
-/* Returns the bins with their upper bounds, empty. Overwrites copies of the codes. */
+/* Sets found[i] to the value of rank ranks[i]. Overwrites copies of the codes. */
+static void
+select_values(const Equidepth *state, const int64 *ranks, uint64 *found)
+{
+	uint64 *codes, *spare;
+
+	if (state->counted)
+	{
+		counted_codes_select(state->counted, ranks, state->nbins, found);
+		return;
+	}
+	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+	CHECK_FOR_INTERRUPTS();
+	memcpy(codes, state->codes, state->n * sizeof(uint64));
+	select_ranks(codes, spare, state->n, ranks, 0, state->nbins, found);
+	pfree(codes);
+	pfree(spare);
+}
+
+/* Returns the bins with their upper bounds, empty. */
 static Bins
 upper_bounds(const Equidepth *state)
 {
-	uint64 *codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	uint64 *spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+	int64 n = state->counted ? state->counted->rows : state->n;
 	int64 *ranks = palloc(state->nbins * sizeof(int64));
 	Bins bins = {0};
 
@@ -235,19 +320,15 @@ upper_bounds(const Equidepth *state)
 	bins.counts = palloc0(state->nbins * sizeof(int64));
 	/* ceil(i * n / nbins) - 1, without an overflow */
 	for (int64 i = 1; i <= state->nbins; i++)
-		ranks[i - 1] = state->n / state->nbins * i +
-			(state->n % state->nbins * i + state->nbins - 1) / state->nbins - 1;
-	CHECK_FOR_INTERRUPTS();
-	memcpy(codes, state->codes, state->n * sizeof(uint64));
-	select_ranks(codes, spare, state->n, ranks, 0, state->nbins, bins.upper);
+		ranks[i - 1] =
+			n / state->nbins * i + (n % state->nbins * i + state->nbins - 1) / state->nbins - 1;
+	select_values(state, ranks, bins.upper);
 	for (int i = 0; i < state->nbins; i++)
 		if (bins.n == 0 || bins.upper[i] > bins.upper[bins.n - 1])
 		{
 			bins.lower[bins.n] = bins.upper[i];
 			bins.upper[bins.n++] = bins.upper[i];
 		}
-	pfree(codes);
-	pfree(spare);
 	pfree(ranks);
 	return bins;
 }
@@ -266,6 +347,16 @@ bin_of_code(const Bins *bins, uint64 code)
 		n -= half;
 	}
 	return left;
+}
+
+/* Counts so many rows with a value. */
+static inline void
+count_code(Bins *bins, uint64 code, int64 count)
+{
+	int bin = bin_of_code(bins, code);
+
+	bins->counts[bin] += count;
+	bins->lower[bin] = Min(bins->lower[bin], code);
 }
 
 /* Returns an array of the doubles of so many codes. */
@@ -295,12 +386,9 @@ gpuagg_equidepth_final(PG_FUNCTION_ARGS)
 		elog(ERROR, "result type of gpu_histogram_equidepth does not have its columns");
 	bins = upper_bounds(state);
 	INTERRUPTIBLE_FOR (i, 0, state->n)
-	{
-		int bin = bin_of_code(&bins, state->codes[i]);
-
-		bins.counts[bin]++;
-		bins.lower[bin] = Min(bins.lower[bin], state->codes[i]);
-	}
+		count_code(&bins, state->codes[i], 1);
+	INTERRUPTIBLE_FOR (i, 0, state->counted ? state->counted->n : 0)
+		count_code(&bins, state->counted->codes[i].code, state->counted->codes[i].count);
 	values[COLUMN_LOWER] = double_array(bins.lower, bins.n);
 	values[COLUMN_UPPER] = double_array(bins.upper, bins.n);
 	values[COLUMN_COUNTS] = form_array(INT8OID, bins.counts, bins.n);

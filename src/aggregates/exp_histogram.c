@@ -139,18 +139,18 @@ exp_histogram_check_scale(const char *function, int scale)
 				 errhint("Each power of two has 2 ^ scale buckets.")));
 }
 
-/* Adds a value. */
+/* Adds so many rows with a value. */
 static void
-add_value(ExpHistogram *h, double x)
+add_value(ExpHistogram *h, double x, int64 count)
 {
 	if (isnan(x))
-		exp_histogram_add_values(h, &h->nans, 1);
+		exp_histogram_add_values(h, &h->nans, count);
 	else if (isinf(x))
-		exp_histogram_add_values(h, &h->infinite[x > 0], 1);
+		exp_histogram_add_values(h, &h->infinite[x > 0], count);
 	else if (x == 0)
-		exp_histogram_add_values(h, &h->zeros, 1);
+		exp_histogram_add_values(h, &h->zeros, count);
 	else
-		exp_histogram_add(h, x > 0, exp_bucket(fabs(x), h->scale), 1);
+		exp_histogram_add(h, x > 0, exp_bucket(fabs(x), h->scale), count);
 }
 
 /* Transition function of gpu_exp_histogram: (state, x, scale). Skips NULL values. */
@@ -170,7 +170,7 @@ gpuagg_exp_histogram_transfn(PG_FUNCTION_ARGS)
 	if (h == NULL)
 		h = exp_histogram_create(cxt, PG_GETARG_INT32(2));
 	exp_histogram_lower_scale(h, PG_GETARG_INT32(2));
-	add_value(h, PG_GETARG_FLOAT8(1));
+	add_value(h, PG_GETARG_FLOAT8(1), 1);
 	PG_RETURN_POINTER(h);
 }
 
@@ -183,7 +183,7 @@ step(Datum state, const NullableDatum *args)
 	if (args[0].isnull || args[1].isnull || DatumGetInt32(args[1].value) < h->scale ||
 		DatumGetInt32(args[1].value) > EXP_MOST_SCALE)
 		return false;
-	add_value(h, DatumGetFloat8(args[0].value));
+	add_value(h, DatumGetFloat8(args[0].value), 1);
 	return true;
 }
 
@@ -191,6 +191,38 @@ AggStep
 exp_histogram_step(const FmgrInfo *transfn)
 {
 	return transfn->fn_addr == gpuagg_exp_histogram_transfn ? step : NULL;
+}
+
+static bool
+takes_scale(Datum scale)
+{
+	return DatumGetInt32(scale) >= EXP_LEAST_SCALE && DatumGetInt32(scale) <= EXP_MOST_SCALE;
+}
+
+static void *
+create_for_tally(MemoryContext cxt, Oid type, Oid collation, Datum scale)
+{
+	return exp_histogram_create(cxt, DatumGetInt32(scale));
+}
+
+static void
+add_counted(void *state, Datum value, int64 count)
+{
+	add_value(state, DatumGetFloat8(value), count);
+}
+
+static size_t
+state_bytes(Datum scale, int64 values)
+{
+	return sizeof(ExpHistogram) + 2 * bin_window_most_bytes(EXP_MOST_BUCKETS);
+}
+
+const AggTally *
+exp_histogram_tally(const FmgrInfo *transfn)
+{
+	static const AggTally tally = {takes_scale, create_for_tally, add_counted, NULL, state_bytes};
+
+	return transfn->fn_addr == gpuagg_exp_histogram_transfn ? &tally : NULL;
 }
 
 ExpHistogram *

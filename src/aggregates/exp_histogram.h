@@ -9,6 +9,7 @@
 
 #include "fmgr.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/aggcall.h"
 #include "aggregates/bin_window.h"
 
@@ -56,5 +57,8 @@ extern bytea *exp_histogram_serialized(const ExpHistogram *h);
 
 /* Returns the step that replaces the transition function of gpu_exp_histogram; else NULL. */
 extern AggStep exp_histogram_step(const FmgrInfo *transfn);
+
+/* Returns how states of gpu_exp_histogram are made of counts; else NULL. */
+extern const AggTally *exp_histogram_tally(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_EXP_HISTOGRAM_H */

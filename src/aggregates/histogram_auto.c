@@ -106,22 +106,22 @@ extend_range(AutoHistogram *h, double min, double max, int least)
 	h->exponent = exponent;
 }
 
-/* Adds a value that is not NULL. */
+/* Adds so many rows with a value that is not NULL. */
 static void
-add_value(AutoHistogram *h, double x)
+add_value(AutoHistogram *h, double x, int64 count)
 {
-	h->values++;
+	h->values += count;
 	if (isnan(x))
-		h->nans++;
+		h->nans += count;
 	else if (isinf(x))
-		h->infinite[x > 0]++;
+		h->infinite[x > 0] += count;
 	else
 	{
 		/* removes the sign of zero */
 		x += 0.0;
 		if (x < h->min || x > h->max)
 			extend_range(h, x, x, LEAST_EXPONENT);
-		bin_window_add(&h->bins, bin_of(x, h->exponent), 1);
+		bin_window_add(&h->bins, bin_of(x, h->exponent), count);
 	}
 }
 
@@ -168,8 +168,49 @@ gpuagg_histogram_auto_transfn(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		h->nulls++;
 	else
-		add_value(h, PG_GETARG_FLOAT8(1));
+		add_value(h, PG_GETARG_FLOAT8(1), 1);
 	PG_RETURN_POINTER(h);
+}
+
+static bool
+takes_nbins(Datum nbins)
+{
+	return DatumGetInt32(nbins) >= LEAST_BINS && DatumGetInt32(nbins) <= HISTOGRAM_MAX_BINS;
+}
+
+static void *
+create_for_tally(MemoryContext cxt, Oid type, Oid collation, Datum nbins)
+{
+	return create_state(cxt, DatumGetInt32(nbins));
+}
+
+static void
+add_counted(void *state, Datum value, int64 count)
+{
+	add_value(state, DatumGetFloat8(value), count);
+}
+
+static void
+add_nulls(void *state, int64 count)
+{
+	((AutoHistogram *) state)->nulls += count;
+}
+
+static size_t
+state_bytes(Datum nbins, int64 values)
+{
+	/* a window that doubles its bins is there twice for a moment */
+	return sizeof(AutoHistogram) +
+		2 * bin_window_most_bytes(values < 2 ? values : DatumGetInt32(nbins));
+}
+
+const AggTally *
+histogram_auto_tally(const FmgrInfo *transfn)
+{
+	static const AggTally tally = {takes_nbins, create_for_tally, add_counted, add_nulls,
+								   state_bytes};
+
+	return transfn->fn_addr == gpuagg_histogram_auto_transfn ? &tally : NULL;
 }
 
 /* Adds the values of *from to *to. */

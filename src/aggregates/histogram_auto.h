@@ -7,6 +7,9 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
+
+#include "aggregates/agg_tally.h"
 #include "aggregates/bin_window.h"
 
 /* The transition state. */
@@ -29,5 +32,8 @@ typedef struct AutoHistogram
  * and the number of bins follow from the range.
  */
 extern bytea *histogram_auto_serialized(const AutoHistogram *h);
+
+/* Returns how states of gpu_histogram_auto are made of counts; else NULL. */
+extern const AggTally *histogram_auto_tally(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_HISTOGRAM_AUTO_H */

@@ -7,7 +7,9 @@
  * result equals that of percentile_cont(0.5).
  *
  * gpu_mad is the median of the distances from the median. It has the same state. As it needs two
- * selections over the same values, it has no place in that engine: it is a fallback aggregate.
+ * selections over the same values, it has no place in that engine: it is a fallback aggregate. An
+ * engine that counts values (agg_tally.h) makes a state that has each value once, with its number
+ * of rows.
  */
 #include "postgres.h"
 
@@ -22,6 +24,8 @@
 #include "utils/timestamp.h"
 
 #include "aggregates/aggcall.h"
+#include "aggregates/counted_codes.h"
+#include "aggregates/median.h"
 #include "common/compat.h"
 #include "common/interruptible.h"
 #include "operators/select.h"
@@ -45,6 +49,7 @@ typedef struct MedianState
 	int64 capacity;
 	int width; /* bytes of a value */
 	char *values;
+	CountedCodes *counted; /* has all values if it is not NULL */
 } MedianState;
 
 /* Returns a new, empty state with room for at least `capacity` values of `width` bytes. */
@@ -57,6 +62,7 @@ create_state(MemoryContext cxt, int width, int64 capacity)
 	state->width = width;
 	state->capacity = Max(capacity, FIRST_VALUES);
 	state->values = MemoryContextAllocHuge(cxt, state->capacity * width);
+	state->counted = NULL;
 	return state;
 }
 
@@ -112,21 +118,25 @@ gpuagg_median_deviation_transfn(PG_FUNCTION_ARGS)
 	return gpuagg_median_transfn(fcinfo);
 }
 
+/* Returns the number between these two that is the median if they are the values in the middle. */
+static double
+middle(double low, double high, int64 n)
+{
+	return n % 2 == 1 ? low : low + (0.5 * (high - low));
+}
+
 /* Returns the median of n values. Their codes and spare have room for n numbers each. */
 static double
 median_of_values(const double *values, int64 n, uint64 *codes, uint64 *spare)
 {
 	int64 ranks[2] = {(n - 1) / 2, n / 2};
 	uint64 found[2];
-	double low, high;
 
 	CHECK_FOR_INTERRUPTS();
 	INTERRUPTIBLE_FOR (i, 0, n)
 		codes[i] = select_code_f64(values[i]);
 	select_ranks(codes, spare, n, ranks, 0, 2, found);
-	low = select_f64_of(found[0]);
-	high = select_f64_of(found[1]);
-	return ranks[0] == ranks[1] ? low : low + (0.5 * (high - low));
+	return middle(select_f64_of(found[0]), select_f64_of(found[1]), n);
 }
 
 /* Returns a new array of numbers, one for each value. */
@@ -154,6 +164,86 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(median);
 }
 
+/* ---- counted values ------------------------------------------------------------- */
+
+static void *
+create_counted(MemoryContext cxt, Oid type, Oid collation, Datum unused)
+{
+	MedianState *state = create_state(cxt, sizeof(float8), 0);
+
+	state->counted = counted_codes_create(cxt);
+	return state;
+}
+
+static void
+add_counted(void *state, Datum value, int64 count)
+{
+	counted_codes_add(((MedianState *) state)->counted, select_code_f64(DatumGetFloat8(value)),
+					  count);
+}
+
+static size_t
+counted_bytes(Datum unused, int64 values)
+{
+	return sizeof(MedianState) + FIRST_VALUES * sizeof(float8) + counted_codes_bytes(values);
+}
+
+const AggTally *
+median_deviation_tally(const FmgrInfo *transfn)
+{
+	static const AggTally tally = {NULL, create_counted, add_counted, NULL, counted_bytes};
+
+	return transfn->fn_addr == gpuagg_median_deviation_transfn ? &tally : NULL;
+}
+
+/* Makes an array of all values of a state that has them counted. */
+static void
+expand(MedianState *state)
+{
+	const CountedCodes *counted = state->counted;
+
+	if (counted == NULL)
+		return;
+	state->counted = NULL;
+	for (int64 i = 0; i < counted->n; i++)
+	{
+		double value = select_f64_of(counted->codes[i].code);
+
+		INTERRUPTIBLE_FOR (row, 0, counted->codes[i].count)
+			append_values(state, &value, 1);
+	}
+}
+
+static double
+median_of_counted(CountedCodes *counted)
+{
+	int64 ranks[2] = {(counted->rows - 1) / 2, counted->rows / 2};
+	uint64 found[2];
+
+	counted_codes_select(counted, ranks, 2, found);
+	return middle(select_f64_of(found[0]), select_f64_of(found[1]), counted->rows);
+}
+
+/* Returns the median of the distances from the median. */
+static double
+deviation_of_counted(CountedCodes *counted)
+{
+	double median = median_of_counted(counted);
+	CountedCodes *distances = counted_codes_create(CurrentMemoryContext);
+
+	INTERRUPTIBLE_FOR (i, 0, counted->n)
+		counted_codes_add(
+			distances,
+			select_code_f64(fabs(float8_mi(select_f64_of(counted->codes[i].code), median))),
+			counted->codes[i].count);
+	median = median_of_counted(distances);
+	pfree(distances->codes);
+	pfree(distances);
+	return median;
+}
+
+/* ---- gpu_mad, medians of intervals, and states ------------------------------------- */
+
 /*
  * Final function of gpu_mad. NULL if no row counts. Raises core's error if the distance of a finite
  * value overflows.
@@ -169,6 +259,8 @@ gpuagg_median_deviation_final(PG_FUNCTION_ARGS)
 
 	if (state == NULL)
 		PG_RETURN_NULL();
+	if (state->counted)
+		PG_RETURN_FLOAT8(deviation_of_counted(state->counted));
 	values = (double *) state->values;
 	codes = allocate_numbers(state);
 	spare = allocate_numbers(state);
@@ -224,6 +316,8 @@ gpuagg_median_combine(PG_FUNCTION_ARGS)
 		RETURN_STATE_UNCHANGED();
 	if (a == NULL)
 		a = create_state(cxt, b->width, b->n);
+	expand(a);
+	expand(b);
 	append_values(a, b->values, b->n);
 	PG_RETURN_POINTER(a);
 }
@@ -236,10 +330,12 @@ Datum
 gpuagg_median_serialize(PG_FUNCTION_ARGS)
 {
 	MedianState *state = (MedianState *) PG_GETARG_POINTER(0);
-	Size size = VARHDRSZ + sizeof(MedianState) + state->n * state->width;
+	Size size;
 	bytea *result;
 
 	aggregate_context(fcinfo);
+	expand(state);
+	size = VARHDRSZ + sizeof(MedianState) + state->n * state->width;
 	if (!AllocSizeIsValid(size))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

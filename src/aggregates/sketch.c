@@ -213,24 +213,24 @@ count_bucket(Sketch *sketch, uint64 number, int64 count)
 		rebuild_table(sketch, sketch->table_size * 2, 0);
 }
 
-/* Counts a value. */
+/* Counts so many rows with a value. */
 static inline void
-count_value(Sketch *sketch, double x)
+count_value(Sketch *sketch, double x, int64 count)
 {
 	SketchHead *head = &sketch->head;
 
-	head->n++;
+	head->n += count;
 	if (isnan(x))
-		head->nans++;
+		head->nans += count;
 	else if (isinf(x))
-		head->infinite[x > 0]++;
+		head->infinite[x > 0] += count;
 	else if (x == 0)
-		head->zeros++;
+		head->zeros += count;
 	else
 	{
 		head->min = Min(head->min, x);
 		head->max = Max(head->max, x);
-		count_bucket(sketch, quantiles_bucket(x, head->level), 1);
+		count_bucket(sketch, quantiles_bucket(x, head->level), count);
 	}
 }
 
@@ -245,7 +245,7 @@ count_pending(Sketch *sketch)
 		__builtin_prefetch(&sketch->table[first_place(sketch, number)], 1);
 	}
 	for (int i = 0; i < sketch->npending; i++)
-		count_value(sketch, sketch->pending[i]);
+		count_value(sketch, sketch->pending[i], 1);
 	sketch->npending = 0;
 }
 
@@ -255,6 +255,13 @@ sketch_add(Sketch *sketch, double x)
 	if (sketch->npending == PENDING)
 		count_pending(sketch);
 	sketch->pending[sketch->npending++] = x;
+}
+
+void
+sketch_add_rows(Sketch *sketch, double x, int64 count)
+{
+	count_pending(sketch);
+	count_value(sketch, x, count);
 }
 
 Sketch *

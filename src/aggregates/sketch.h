@@ -21,6 +21,9 @@ extern Sketch *sketch_create(MemoryContext cxt, const double *fractions, int n);
 /* Adds a value to the sketch. */
 extern void sketch_add(Sketch *sketch, double x);
 
+/* Adds so many rows with a value. */
+extern void sketch_add_rows(Sketch *sketch, double x, int64 count);
+
 /* Adds the values of *from to *to. */
 extern void sketch_merge(Sketch *to, Sketch *from);
 

@@ -11,7 +11,8 @@
  * It raises no error for values whose powers overflow: what depends on them is then infinite or
  * NaN.
  *
- * The engines have no monoid for it: it is a fallback aggregate.
+ * The engines have no monoid for it: it is a fallback aggregate. An engine that counts values
+ * (agg_tally.h) adds each value once, with its number of rows.
  */
 #include "postgres.h"
 
@@ -72,6 +73,14 @@ typedef enum SummaryColumn
 
 static const double quartiles[] = {0.25, 0.5, 0.75};
 
+/*
+ * The bytes of a state, and an upper bound for one with few values: tables of sketch and distinct
+ * values double, and are there twice for a moment.
+ */
+#define MOST_BYTES (100 * 1024)
+#define FEW_BYTES 4096
+#define VALUE_BYTES 256
+
 #define BARS 10
 #define HEIGHTS 8
 
@@ -84,6 +93,15 @@ create_state(MemoryContext cxt)
 	state->sketch = sketch_create(cxt, NULL, 0);
 	state->distinct = hll_create(cxt);
 	return state;
+}
+
+/* Adds a value to the distinct ones. */
+static inline void
+add_distinct(SummaryState *state, double x)
+{
+	hll_add_hash(state->distinct,
+				 DatumGetUInt64(DirectFunctionCall2(hashfloat8extended, Float8GetDatum(x),
+													Int64GetDatum(0))));
 }
 
 /* Adds a row. This is also the step of the aggregate. */
@@ -99,9 +117,7 @@ add_row(Datum value, const NullableDatum *args)
 		double x = DatumGetFloat8(args[0].value);
 
 		sketch_add(state->sketch, x);
-		hll_add_hash(state->distinct,
-					 DatumGetUInt64(DirectFunctionCall2(hashfloat8extended, Float8GetDatum(x),
-														Int64GetDatum(0))));
+		add_distinct(state, x);
 		state->moments = moments_f64_step(state->moments, x);
 	}
 	return true;
@@ -122,6 +138,45 @@ AggStep
 summary_step(const FmgrInfo *transfn)
 {
 	return transfn->fn_addr == gpuagg_summary_transfn ? add_row : NULL;
+}
+
+static void *
+create_for_tally(MemoryContext cxt, Oid type, Oid collation, Datum unused)
+{
+	return create_state(cxt);
+}
+
+static void
+add_counted(void *arg, Datum value, int64 count)
+{
+	SummaryState *state = arg;
+	double x = DatumGetFloat8(value);
+	gpuagg_moments equal = moments_f64_lift(x);
+
+	sketch_add_rows(state->sketch, x, count);
+	add_distinct(state, x);
+	equal.n = (double) count;
+	state->moments = moments_f64_combine(state->moments, equal);
+}
+
+static void
+add_nulls(void *state, int64 count)
+{
+	((SummaryState *) state)->nulls += count;
+}
+
+static size_t
+state_bytes(Datum unused, int64 values)
+{
+	return Min(FEW_BYTES + values * VALUE_BYTES, MOST_BYTES);
+}
+
+const AggTally *
+summary_tally(const FmgrInfo *transfn)
+{
+	static const AggTally tally = {NULL, create_for_tally, add_counted, add_nulls, state_bytes};
+
+	return transfn->fn_addr == gpuagg_summary_transfn ? &tally : NULL;
 }
 
 /* Combine function of gpu_summary. */

@@ -23,6 +23,9 @@
  * Long values also free places: a state's values take MOST_BYTES at most, unless there is only one.
  * Then floor may exceed n / m, but errors are right.
  *
+ * An engine that counts values (agg_tally.h) passes each value once. Then the table keeps those with
+ * the most rows, whose counts are exact: values with no more rows than the floor are skipped.
+ *
  * value_counts_result.c makes results of states.
  *
  * The engines have no monoid for it: these are fallback aggregates.
@@ -325,6 +328,91 @@ value_counts_step(const FmgrInfo *transfn)
 		transfn->fn_addr != gpuagg_top_k_transfn && transfn->fn_addr != gpuagg_entropy_transfn)
 		return NULL;
 	return transfn->fn_nargs == 2 ? step : step_with_k;
+}
+
+/* ---- counted values -------------------------------------------------------------------- */
+
+/* Adds a value that comes once, with all of its rows. */
+static void
+add_counted(void *arg, Datum value, int64 count)
+{
+	ValueCounts *state = arg;
+	bool found;
+	int64 number;
+
+	add_rows(&state->rows, count);
+	if (state->form == FORM_TOP_K && count <= state->floor)
+		return;
+	number = value_table_enter(state->table, value, &found);
+	add_rows(&state->table->entries[number].count, count);
+	if (state->form == FORM_TOP_K)
+		free_places(state);
+}
+
+static void
+add_nulls(void *state, int64 count)
+{
+	add_rows(&((ValueCounts *) state)->nulls, count);
+}
+
+static bool
+takes_any_k(Datum k)
+{
+	return DatumGetInt32(k) >= 1;
+}
+
+static bool
+takes_top_k(Datum k)
+{
+	return DatumGetInt32(k) >= 1 && DatumGetInt32(k) <= MAX_K;
+}
+
+static void *
+create_value_counts(MemoryContext cxt, Oid type, Oid collation, Datum k)
+{
+	return create_state(cxt, FORM_VALUE_COUNTS, type, collation, DatumGetInt32(k));
+}
+
+static void *
+create_top_k(MemoryContext cxt, Oid type, Oid collation, Datum k)
+{
+	return create_state(cxt, FORM_TOP_K, type, collation, DatumGetInt32(k));
+}
+
+static void *
+create_entropy(MemoryContext cxt, Oid type, Oid collation, Datum k)
+{
+	return create_state(cxt, FORM_ENTROPY, type, collation, 0);
+}
+
+static size_t
+all_values_bytes(Datum k, int64 values)
+{
+	return sizeof(ValueCounts) + value_table_most_bytes(values, false);
+}
+
+static size_t
+top_k_bytes(Datum k, int64 values)
+{
+	return sizeof(ValueCounts) +
+		value_table_most_bytes(Min(values, 2 * counters_of(DatumGetInt32(k))), true);
+}
+
+const AggTally *
+value_counts_tally(const FmgrInfo *transfn)
+{
+	static const AggTally all = {NULL, create_value_counts, add_counted, add_nulls,
+								 all_values_bytes};
+	static const AggTally largest = {takes_any_k, create_value_counts, add_counted, add_nulls,
+									 all_values_bytes};
+	static const AggTally top = {takes_top_k, create_top_k, add_counted, add_nulls, top_k_bytes};
+	static const AggTally entropy = {NULL, create_entropy, add_counted, NULL, all_values_bytes};
+
+	if (transfn->fn_addr == gpuagg_value_counts_transfn)
+		return transfn->fn_nargs == 2 ? &all : &largest;
+	return transfn->fn_addr == gpuagg_top_k_transfn ? &top :
+		transfn->fn_addr == gpuagg_entropy_transfn  ? &entropy :
+													  NULL;
 }
 
 /* ---- states ---------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include "fmgr.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/aggcall.h"
 #include "aggregates/value_table.h"
 
@@ -38,5 +39,8 @@ extern MemoryContext value_counts_conversions(void);
 
 /* Returns the step that replaces a transition function of these aggregates, or NULL. */
 extern AggStep value_counts_step(const FmgrInfo *transfn);
+
+/* Returns how states of these aggregates are made of counts; NULL for others. */
+extern const AggTally *value_counts_tally(const FmgrInfo *transfn);
 
 #endif /* GPUAGG_VALUE_COUNTS_H */

@@ -63,6 +63,17 @@ value_table_create(MemoryContext cxt, Oid type, Oid collation, bool has_errors)
 	return table;
 }
 
+size_t
+value_table_most_bytes(int64 n, bool has_errors)
+{
+	/* arrays of entries double, and slots are a power of two above twice their number */
+	int64 capacity = Max(2 * n, FIRST_CAPACITY);
+
+	return sizeof(ValueTable) +
+		capacity * (sizeof(ValueEntry) + (has_errors ? sizeof(int64) : 0)) +
+		(n > MOST_WITHOUT_SLOTS ? 4 * n * sizeof(uint32) : 0);
+}
+
 /* ---- slots --------------------------------------------------------------------- */
 
 /* Enters the number of an entry into the first free slot for its hash. */

@@ -62,6 +62,9 @@ value_table_is_simple(const ValueTable *table)
 	return table->by_bits;
 }
 
+/* Returns the bytes that a table of so many values by value takes at most. */
+extern size_t value_table_most_bytes(int64 n, bool has_errors);
+
 /*
  * Returns the number of the value's entry, and whether it was there. A new entry has a copy of the
  * value, count 0 and error 0.

@@ -1,11 +1,13 @@
 /*
  * kernels_sets.cu
- *	  Kernels for values of sets: appending and sorting values, marking distinct ones, finding
- *	  modes and the first value of each group; see kernels.h.
+ *	  Kernels for values of sets: appending and sorting values, marking, listing and counting
+ *	  distinct ones, finding modes and the first value of each group; see kernels.h.
  */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
 
 #include "common.cuh"
 
@@ -243,6 +245,55 @@ device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, ui
 {
 	distinct_kernel<<<grid_for(n, THREADS), THREADS, 0, stream>>>(bins, values, n, distinct);
 	CUDA_TRY_LAUNCH("distinct_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+struct IsFirst
+{
+	const int32_t *bins;
+	const int64_t *values;
+
+	__device__ bool
+	operator()(int32_t i) const
+	{
+		return i == 0 || values[i] != values[i - 1] || bins[i] != bins[i - 1];
+	}
+};
+
+GpuaggCudaStatus
+device_list_firsts(const int32_t *bins, const int64_t *values, int64_t n, int32_t *firsts,
+				   int32_t *nfirsts, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	thrust::counting_iterator<int32_t> places(0);
+	IsFirst is_first = {bins, values};
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	char *temp;
+
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, places, firsts, nfirsts, (int) n, is_first,
+								   stream));
+	temp = ws.take<char>(bytes);
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	CUDA_TRY(
+		cub::DeviceSelect::If(temp, bytes, places, firsts, nfirsts, (int) n, is_first, stream));
+	return GPUAGG_CUDA_OK;
+}
+
+__global__ static void
+lengths_kernel(const int32_t *firsts, int64_t nfirsts, int32_t n, int32_t *lengths)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nfirsts;
+		 i += (int64_t) gridDim.x * blockDim.x)
+		lengths[i] = (i + 1 < nfirsts ? firsts[i + 1] : n) - firsts[i];
+}
+
+GpuaggCudaStatus
+device_run_lengths(const int32_t *firsts, int64_t nfirsts, int64_t n, int32_t *lengths,
+				   gpuagg_stream stream)
+{
+	lengths_kernel<<<grid_for(nfirsts, THREADS), THREADS, 0, stream>>>(firsts, nfirsts, (int32_t) n,
+																	   lengths);
+	CUDA_TRY_LAUNCH("lengths_kernel");
 	return GPUAGG_CUDA_OK;
 }
 

@@ -12,6 +12,9 @@
  *
  * Values that have others beside them are numbered, and the numbers are sorted: by the order and
  * the code of the value beside, by value, and by bin.  Last, all are moved to their places.
+ *
+ * Of a counted set, the first of equal values are moved together after the sort, and the numbers of
+ * equal values are kept in place of the order.
  */
 #include <limits.h>
 #include <string.h>
@@ -312,6 +315,41 @@ sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[S
 															error);
 }
 
+/* ---- counted sets ---- */
+
+/* Leaves each value of a bin once, with the number of its rows.  The values are sorted. */
+static DeviceStatus
+count_values(DeviceQuery *query, SetValues *set, DeviceMemory spare[SPARES], DeviceError *error)
+{
+	DeviceMemory *firsts = &spare[SPARE_NUMBERS], *values = &spare[SPARE_MORE_VALUES],
+				 *bins = &spare[SPARE_MORE_BINS];
+	int32_t *nfound = set->counts.at;
+	int32_t found;
+	size_t bytes = 0;
+
+	DEVICE_CHECK(memory_reserve(query, firsts, set->n * sizeof(int32_t), error));
+	KERNEL_CHECK(device_list_firsts(set->bins.at, set->values.at, set->n, firsts->at, nfound, NULL,
+									&bytes, query->stream));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error));
+	bytes = query->scratch.workspace.bytes;
+	KERNEL_CHECK(device_list_firsts(set->bins.at, set->values.at, set->n, firsts->at, nfound,
+									query->scratch.workspace.at, &bytes, query->stream));
+	DEVICE_CHECK(device_query_read(query, &found, nfound, sizeof(found), error));
+	DEVICE_CHECK(memory_reserve(query, values, found * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, bins, found * sizeof(int32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &set->order, found * sizeof(int32_t), error));
+	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), firsts->at, found, values->at,
+							   query->stream));
+	KERNEL_CHECK(
+		device_gather(set->bins.at, sizeof(int32_t), firsts->at, found, bins->at, query->stream));
+	KERNEL_CHECK(
+		device_run_lengths(firsts->at, found, set->n, set->order.at, query->stream));
+	swap_memory(&set->values, values);
+	swap_memory(&set->bins, bins);
+	set->n = found;
+	return DEVICE_OK;
+}
+
 /* ---- reducing ---- */
 
 /* Reduces a slot over distinct values: a histogram of the values that `distinct` marks. */
@@ -397,6 +435,8 @@ finish_sets(DeviceQuery *query, DeviceMemory spare[SPARES], DeviceError *error)
 
 		if (set->counts.at)
 			DEVICE_CHECK(sort_set(query, set, nbins, spare, error));
+		if (set->n > 0 && query->q->sets[s].counted)
+			DEVICE_CHECK(count_values(query, set, spare, error));
 		if (set->n > 0)
 			DEVICE_CHECK(reduce_set(query, s, nbins, &spare[SPARE_DISTINCT], &picked, error));
 		memory_release(query, &set->bins);
@@ -426,18 +466,20 @@ sets_finish(DeviceQuery *query, DeviceError *error)
 
 /* ---- single values for the client ---- */
 
-/* Copies the values at n positions, and those beside them, in the layout of PICKED. */
+/* Copies the values at n positions, and what is beside them, in the layout of PICKED. */
 static DeviceStatus
 gather_picked(DeviceQuery *query, const SetValues *set, const int32_t *places, int64_t n, char *to,
 			  DeviceError *error)
 {
 	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), places, n, to, query->stream));
-	if (set->beside.at == NULL)
-		return DEVICE_OK;
 	to += n * sizeof(int64_t);
-	KERNEL_CHECK(device_gather(set->beside.at, sizeof(int64_t), places, n, to, query->stream));
-	to += n * sizeof(int64_t);
-	KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), places, n, to, query->stream));
+	if (set->beside.at)
+	{
+		KERNEL_CHECK(device_gather(set->beside.at, sizeof(int64_t), places, n, to, query->stream));
+		to += n * sizeof(int64_t);
+	}
+	if (set->order.at)
+		KERNEL_CHECK(device_gather(set->order.at, sizeof(int32_t), places, n, to, query->stream));
 	return DEVICE_OK;
 }
 
@@ -448,7 +490,7 @@ cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *pla
 	const SetValues *set = &query->late.sets[in->set];
 	char *buffer = lane->arena + in->buffer * lane->buffer_bytes;
 	size_t at = wire_picked_at(in->n);
-	size_t end = wire_picked_end(in->n, set->beside.at != NULL);
+	size_t end = wire_picked_end(in->n, &query->q->sets[in->set]);
 	char *staging;
 
 	CUDA_CHECK(cuda_select(query->device));

@@ -6,6 +6,7 @@
  * picks.c			picks values of groups at the server
  * ordered_sets.c	results of ordered sets
  * top_n.c			states of gpu_max_n and its like
+ * tallies.c		states of aggregates of counted values
  * column_keys.c	keys of groups that are codes of a stored column
  * groups.c			fetches groups of the server in chunks
  * rows.c			sends rows to the server, or to the CPU fallback
@@ -146,12 +147,13 @@ extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 /* Number of positions that are picked together. */
 #define PICK_PLACES 65536
 
-/* Picked values, and the codes of those beside them, if the set has any; else these are NULL. */
+/* Picked values, and what the set has beside them: codes of others, or counts; else NULL. */
 typedef struct Picked
 {
 	int64 *values;
 	int64 *beside;
 	int32 *order;
+	int32 *counts;
 } Picked;
 
 /*
@@ -159,7 +161,7 @@ typedef struct Picked
  * if the session is lost.
  */
 extern bool cuda_pick(CudaEngine *cuda, int set, const int32 *places, Size n, int64 *values);
-/* The same, with the values beside them; n is at most PICK_PLACES. */
+/* The same, with what is beside them; n is at most PICK_PLACES. */
 extern bool cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n,
 							const Picked *to);
 
@@ -184,6 +186,12 @@ extern uint32 cuda_top_n_fitting(const CudaEngine *cuda, const WireGroups *group
  */
 extern bool cuda_pick_top_n(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 							GroupBatch *out);
+
+/* tallies.c: the same two for aggregates of counted values. */
+extern uint32 cuda_tallies_fitting(const CudaEngine *cuda, const WireGroups *groups,
+								   const char *buffer, size_t room);
+extern bool cuda_make_tallies(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
+							  GroupBatch *out);
 
 /*
  * column_keys.c: unpacks key `k` of n groups, whose codes are those of a stored column, with values

@@ -592,7 +592,7 @@ const EngineOps engine_cuda_ops = {
 	.keeps_order = true,
 	.sorts = true,
 	.runs_sets = true,
-	.support = {.many_bins = true, .matrices = true},
+	.support = {.many_bins = true, .matrices = true, .tallies = true},
 	.available = cuda_available,
 	.unsupported_reason = cuda_unsupported_reason,
 	.cost = cuda_cost,

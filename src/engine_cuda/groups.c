@@ -258,8 +258,8 @@ most_exact_groups(const CudaEngine *cuda, uint32 n, size_t room)
 }
 
 /*
- * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n best
- * or their states of exact sums have too many bytes: *groups has only these then, and the next
+ * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n best,
+ * or their states of counted values or exact sums have too many bytes: *groups has only these then, and the next
  * chunk begins with the others. Returns false if the session is lost.
  */
 static bool
@@ -269,8 +269,10 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 	const uint32 most = most_exact_groups(cuda, FETCH_GROUPS, room);
 	size_t left = 0;
 
-	for (uint32 n = Min(cuda_top_n_fitting(cuda, groups, buffer, room), most); left == 0;
-		 n = (n + 1) / 2)
+	for (uint32 n = Min(Min(cuda_top_n_fitting(cuda, groups, buffer, room),
+							cuda_tallies_fitting(cuda, groups, buffer, room)),
+						most);
+		 left == 0; n = (n + 1) / 2)
 	{
 		MemoryContextReset(cuda->group_cxt);
 		group_batch_init(out, cuda->spec, n, false);
@@ -289,7 +291,7 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 /*
  * Makes the states of exact sums, and sets those of other fallback aggregates to their initial
  * values. These exist here only for unrepresentable numerics, which no row has that the server got.
- * Fallback aggregates of ordered sets, and of the n best, get their states later.
+ * Fallback aggregates of ordered sets, the n best and counted values get their states later.
  */
 static void
 set_fallbacks(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from,
@@ -371,7 +373,8 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	old = MemoryContextSwitchTo(cuda->group_cxt);
 	if (!copy_groups(cuda, &groups, buffer, out) ||
 		!cuda_pick_ordered_sets(cuda, &groups, buffer, out) ||
-		!cuda_pick_top_n(cuda, &groups, buffer, out))
+		!cuda_pick_top_n(cuda, &groups, buffer, out) ||
+		!cuda_make_tallies(cuda, &groups, buffer, out))
 	{
 		MemoryContextSwitchTo(old);
 		cuda_fail_client(cuda);

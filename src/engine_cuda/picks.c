@@ -16,14 +16,14 @@ cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n, const 
 {
 	Client *client = cuda->client;
 	char *buffer = client->arena + (size_t) PICK_BUFFER * client->welcome.buffer_bytes;
-	bool beside = cuda->query->wire->sets[set].beside >= 0;
+	size_t end = wire_picked_end(n, &cuda->query->wire->sets[set]);
 	WirePick message = {.set = set, .n = n, .buffer = PICK_BUFFER};
 	const char *values = buffer + wire_picked_at(n);
 	WirePicked picked;
 
 	CHECK_FOR_INTERRUPTS();
 	if (client->welcome.buffers <= PICK_BUFFER ||
-		wire_picked_end(n, beside) > client->welcome.buffer_bytes)
+		end > client->welcome.buffer_bytes)
 	{
 		strlcpy(client->failure, "the GPU server sent an invalid answer", sizeof(client->failure));
 		return false;
@@ -34,12 +34,15 @@ cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n, const 
 		return false;
 	client_settle(client);
 	memcpy(to->values, values, n * sizeof(int64));
+	values += n * sizeof(int64);
 	if (to->beside)
 	{
-		memcpy(to->beside, values + n * sizeof(int64), n * sizeof(int64));
-		memcpy(to->order, values + n * 2 * sizeof(int64), n * sizeof(int32));
+		memcpy(to->beside, values, n * sizeof(int64));
+		memcpy(to->order, values + n * sizeof(int64), n * sizeof(int32));
 	}
-	cuda->bytes_from_device += wire_picked_end(n, beside) - wire_picked_at(n);
+	if (to->counts)
+		memcpy(to->counts, values, n * sizeof(int32));
+	cuda->bytes_from_device += end - wire_picked_at(n);
 	return true;
 }
 

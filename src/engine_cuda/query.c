@@ -314,9 +314,9 @@ translate_runs(CudaQuery *query, const char **why)
 	if (spec->ordered)
 		return false;
 	*why =
-		"DISTINCT and ordered-set aggregates and the n best are not supported over sorted input on "
-		"the GPU";
-	if (spec_has_sets(spec) || spec_has_top_n(spec))
+		"DISTINCT and ordered-set aggregates, the n best and counts of values are not supported over "
+		"sorted input on the GPU";
+	if (spec_has_sets(spec) || spec_has_top_n(spec) || spec_has_tallies(spec))
 		return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
 	if (spec->nslots + spec->nfallbacks == 0)
@@ -380,7 +380,7 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 		if (!translate_slot(query, s, why))
 			return NULL;
 	if (!cuda_query_ordered_sets(query, why) || !cuda_query_top_n(query, why) ||
-		!cuda_query_exact_sums(query, why))
+		!cuda_query_tallies(query, why) || !cuda_query_exact_sums(query, why))
 		return NULL;
 	*why = "the query has more aggregates than the GPU supports";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)

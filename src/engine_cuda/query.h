@@ -93,6 +93,16 @@ typedef struct CudaTopN
 	int first;  /* slot with the position of the first one */
 } CudaTopN;
 
+/* What the server computes for an aggregate of counted values. */
+typedef struct CudaTally
+{
+	int set;      /* the counted set */
+	int first;    /* slot with the position of a group's first value */
+	int distinct; /* slot with the number of its distinct values */
+	int number;   /* slot with the number of its rows with a value */
+	int rows;     /* slot with the number of all its rows that pass the filter; -1: not needed */
+} CudaTally;
+
 /* A query of this process. It is sent as `wire`. */
 typedef struct CudaQuery
 {
@@ -113,6 +123,7 @@ typedef struct CudaQuery
 	int mode_set[WIRE_MAX_SETS]; /* set in which the mode is found */
 	int mode[2][WIRE_MAX_SETS];  /* slot with the mode, for [descending] */
 	CudaTopN *top_n;             /* [fallback aggregate]; for others it is not set */
+	CudaTally *tallies;          /* the same */
 	int matrix_size;             /* of all matrices; 0: not known yet */
 	bool sizes_differ;           /* a matrix of another size has come since the start */
 
@@ -155,6 +166,8 @@ extern bool cuda_query_distinct_slot(CudaQuery *query, int s, const char **why);
 extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);
 /* The same for gpu_max_n and its like. */
 extern bool cuda_query_top_n(CudaQuery *query, const char **why);
+/* The same for aggregates of counted values. */
+extern bool cuda_query_tallies(CudaQuery *query, const char **why);
 
 /*
  * query_exact.c: translates exact sums. Returns false, with the reason in *why, if the GPU cannot

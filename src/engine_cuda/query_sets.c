@@ -4,29 +4,29 @@
  *	  sets of values that have integer codes.
  *
  * An ordered set becomes slots: the number of a group's values, and the position of the first or of
- * the most frequent one. With these positions ordered_sets.c picks the values that it needs, and
- * top_n.c the first or last n.
+ * the most frequent one. With these positions ordered_sets.c picks the values that it needs,
+ * top_n.c the first or last n, and tallies.c all of them with their numbers of rows.
  */
 #include "postgres.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/top_n.h"
 #include "columns/column_value.h"
 #include "engine_cuda/query.h"
 
 /*
- * Returns the set of this column of the message, over rows for which a column of the spec is true,
- * with the values of another column of the message beside these, unless `beside` is -1. Returns -1
- * if there are too many sets.
+ * Adds a set of a column of the message, over rows for which a column of the spec is true, unless
+ * there is an equal one. Returns its number; -1 if there are too many.
  */
 static int
-add_pairs(CudaQuery *query, int col, int filter, int beside, bool descending)
+add_wire_set(CudaQuery *query, int filter, WireSet set)
 {
 	WireQuery *wire = query->wire;
-	WireSet set = {.col = col, .filter = -1, .beside = beside, .descending = descending};
 
+	set.filter = -1;
 	if (filter >= 0)
 		set.filter = cuda_query_add_column(query, filter, TRAVEL_FILTER, WIRE_I8, -1);
-	if (col < 0 || (filter >= 0 && set.filter < 0))
+	if (set.col < 0 || (filter >= 0 && set.filter < 0))
 		return -1;
 	for (int s = 0; s < wire->nsets; s++)
 		if (memcmp(&wire->sets[s], &set, sizeof(set)) == 0)
@@ -41,7 +41,7 @@ add_pairs(CudaQuery *query, int col, int filter, int beside, bool descending)
 static int
 add_set(CudaQuery *query, int col, int filter)
 {
-	return add_pairs(query, col, filter, -1, false);
+	return add_wire_set(query, filter, (WireSet){.col = col, .beside = -1});
 }
 
 /*
@@ -252,7 +252,7 @@ add_top_n_set(CudaQuery *query, const FallbackAgg *fallback)
 	if (fallback->nargs == 1)
 		return add_set(query, key, fallback->filter);
 	value = add_returned(query, fallback->argcol[0]);
-	return value < 0 ? -1 : add_pairs(query, key, fallback->filter, value, !smallest);
+	return value < 0 ? -1 : add_wire_set(query, fallback->filter, (WireSet){.col = key, .beside = value, .descending = !smallest});
 }
 
 /* Returns whether the values of a column are codes that become its Datums again. */
@@ -294,5 +294,43 @@ cuda_query_top_n(CudaQuery *query, const char **why)
 		if (top->number < 0)
 			return false;
 	}
+	return true;
+}
+
+/* Adds the set and the slots of an aggregate of counted values. */
+static bool
+add_tally(CudaQuery *query, const FallbackAgg *fallback, CudaTally *tally)
+{
+	WireSlot slot = {
+		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .input = WIRE_DISTINCT};
+	int col = add_values(query, fallback->argcol[0], TRAVEL_KEY_CODES);
+
+	tally->set = add_wire_set(query, fallback->filter, (WireSet){.col = col, .beside = -1, .counted = 1});
+	if (tally->set < 0 || query->wire->nslots > WIRE_MAX_SLOTS - 4)
+		return false;
+	slot.set = tally->set;
+	tally->distinct = cuda_query_add_slot(query, &slot);
+	tally->first = add_position_slot(query, tally->set, WIRE_FIRST);
+	tally->number = add_number_slot(query, tally->set, fallback->argcol[0]);
+	tally->rows = -1;
+	if (fallback->tally->add_nulls)
+	{
+		slot = (WireSlot){.monoid = MONOID_COUNT, .col = {-1, -1}, .width = 1};
+		slot.filter = query->wire->sets[tally->set].filter;
+		tally->rows = cuda_query_add_slot(query, &slot);
+	}
+	return tally->number >= 0;
+}
+
+bool
+cuda_query_tallies(CudaQuery *query, const char **why)
+{
+	const AggSpec *spec = query->spec;
+
+	query->tallies = palloc0(sizeof(CudaTally) * (spec->nfallbacks + 1));
+	*why = "the query has more aggregates of counted values than the GPU supports";
+	for (int f = 0; f < spec->nfallbacks; f++)
+		if (spec->fallbacks[f].tally && !add_tally(query, &spec->fallbacks[f], &query->tallies[f]))
+			return false;
 	return true;
 }

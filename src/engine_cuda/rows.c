@@ -54,6 +54,8 @@ add_to_cpu_fallback(CudaEngine *cuda, const Batch *batch)
 	if (spec_has_sets(cuda->spec))
 		return cuda_fail(cuda,
 						 "some of the distinct or ordered values can only be computed on the CPU");
+	if (spec_has_tallies(cuda->spec))
+		return cuda_fail(cuda, "some of the counted values can only be computed on the CPU");
 	cpu_fallback = cuda_get_cpu_fallback(cuda);
 	cuda_query_note_negative_zero(cuda->query, batch);
 	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
@@ -81,6 +83,8 @@ read_back(CudaEngine *cuda, int buffer)
 		return cuda_fail(cuda, "the ordered rows do not fit into GPU memory");
 	if (spec_has_sets(cuda->spec))
 		return cuda_fail(cuda, "the distinct or ordered values do not fit into GPU memory");
+	if (spec_has_tallies(cuda->spec))
+		return cuda_fail(cuda, "the counted values do not fit into GPU memory");
 	for (int k = 0; k < cuda->spec->nkeys; k++)
 		if (cuda->spec->keys[k].varies && cuda_can_start_over(cuda))
 			return cuda_fail(

@@ -60,7 +60,7 @@ is_available(const EngineOps *ops, char *note, size_t note_size)
 
 /*
  * Returns why the engine cannot compute the query's DISTINCT aggregates, ordered sets and
- * aggregates of the n best itself, or NULL.
+ * aggregates of the n best or of counted values itself, or NULL.
  */
 static const char *
 sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
@@ -68,7 +68,9 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 	const AggSpec *spec = query->spec;
 	bool sets = spec ? spec_has_sets(spec) : query->ordered_sets;
 
-	if (!sets && !query->top_n)
+	if (query->tallies && !ops->support.tallies)
+		return "counts of values are not supported by this engine";
+	if (!sets && !query->top_n && !query->tallies)
 		return NULL;
 	if (!ops->runs_sets)
 		return !sets ? "the n best of a group are not supported by this engine" :

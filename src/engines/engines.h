@@ -20,6 +20,7 @@ typedef struct EngineQuery
 	bool exact_variances; /* there are exact variances or regression */
 	bool ordered_sets;    /* there are ordered-set aggregates */
 	bool top_n;           /* there are gpu_max_n and its like (FallbackAgg.top_n) */
+	bool tallies;         /* there are aggregates of counted values (FallbackAgg.tally) */
 	int row_engines;      /* engines that get all rows, see composite_count_row_engines() */
 	EngineWork work;
 } EngineQuery;

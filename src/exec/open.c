@@ -179,9 +179,10 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 	Oid transfn;
 
 	query->top_n = spec && spec_has_top_n(spec);
+	query->tallies = spec && spec_has_tallies(spec);
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
 		if (!spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
-			spec_set_of_fallback(spec, o) < 0)
+			spec->fallbacks[o].tally == NULL && spec_set_of_fallback(spec, o) < 0)
 			note_fallback(query, spec->fallbacks[o].aggfnoid);
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
@@ -190,6 +191,8 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 
 		if (aggmap_is_top_n(aggref))
 			query->top_n = true;
+		else if (aggmap_is_tallied(aggref))
+			query->tallies = true;
 		else if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
 				 aggmap_is_fallback(aggref->aggfnoid, &transfn))
 			note_fallback(query, aggref->aggfnoid);

@@ -228,6 +228,18 @@ keep_feed_choices(GpuAggState *state)
 	}
 }
 
+/* Returns the support for which the participants build their specs. */
+static SlotSupport
+agreed_support(GpuAggState *state)
+{
+	SlotSupport support = exec_slot_support(state);
+
+	/* an engine that counts values must be able to read the rows again */
+	support.tallies = false;
+	return support;
+}
+
+
 void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -250,7 +262,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared_rows_init(parallel_rows(shared), shared->most,
 					 count_segments(node, &shared->value_segments), pcxt->seg);
 	reset_counters(shared);
-	shared->support = exec_slot_support(state);
+	shared->support = agreed_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
@@ -280,7 +292,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	shared_rows_clear(parallel_rows(shared));
 	feed_shared_reset(find_feed_shared(node, shared), area);
 	reset_counters(shared);
-	shared->support = exec_slot_support((GpuAggState *) node);
+	shared->support = agreed_support((GpuAggState *) node);
 }
 
 void

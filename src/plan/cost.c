@@ -172,7 +172,8 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 
 /*
  * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
- * Notes them in *engine: gpu_max_n and its like, exact aggregates, and others.
+ * Notes them in *engine: gpu_max_n and its like, aggregates of counted values, exact aggregates, and
+ * others.
  */
 static Cost
 fallback_cost(GroupQuery *query, EngineQuery *engine)
@@ -196,6 +197,8 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
 			add_function_cost(query->root, transfn, NULL, &cost);
 			if (aggmap_is_top_n(aggref))
 				engine->top_n = true;
+			else if (aggmap_is_tallied(aggref))
+				engine->tallies = true;
 			else if (!aggmap_is_exact(aggref->aggfnoid, &sum))
 				engine->fallbacks = true;
 			else if (!sum)
@@ -209,7 +212,7 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
  * Returns whether each group's rows may arrive in the aggregates' order while groups are hashed: a
  * Sort has that order alone.  The states of all groups are then in memory at once, and may keep all
  * values.  Only the CPU engine knows which operators need the order of hashed rows.  It runs all
- * queries with fallback aggregates other than gpu_max_n and its like.
+ * queries with fallback aggregates other than gpu_max_n and its like, and those of counted values.
  */
 bool
 plan_hashes_ordered(GroupQuery *query)

@@ -102,6 +102,8 @@ check_slot_input(const WireQuery *q, const WireSlot *slot)
 		return "operator over a set";
 	if (slot->input != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
 		return "position in a set";
+	if (slot->input != WIRE_DISTINCT && slot->input != WIRE_FIRST && q->sets[slot->set].counted)
+		return "mode of a counted set";
 	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ?
 		NULL :
 		"operator over another column than its set";
@@ -135,6 +137,8 @@ check_sets(const WireQuery *q)
 			q->sets[s].filter >= q->ncols || q->sets[s].beside < -1 ||
 			q->sets[s].beside >= q->ncols)
 			return "set names no column";
+		else if (q->sets[s].counted > 1 || (q->sets[s].counted && q->sets[s].beside >= 0))
+			return "kind of a set";
 	return NULL;
 }
 
@@ -674,7 +678,7 @@ check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_
 	if (in->set >= q->nsets)
 		return "pick of a set that does not exist";
 	if (in->n < 1 || in->n > buffer_bytes / sizeof(int64_t) ||
-		wire_picked_end(in->n, q->sets[in->set].beside >= 0) > buffer_bytes)
+		wire_picked_end(in->n, &q->sets[in->set]) > buffer_bytes)
 		return "number of positions";
 	return NULL;
 }

@@ -167,7 +167,8 @@ make_sets(Connection *c)
 		int beside = chance(0.3) ? pick_column(c, WIRE_I8, WIRE_I64) : -1;
 
 		if (col >= 0)
-			q->sets[q->nsets++] = (WireSet){col, filter, beside, random_below(2)};
+			q->sets[q->nsets++] =
+				(WireSet){col, filter, beside, random_below(2), beside < 0 && chance(0.3)};
 	}
 	for (int n = q->nsets > 0 ? between(1, 4) : 0; n > 0 && q->nslots < WIRE_MAX_SLOTS; n--)
 	{
@@ -178,6 +179,8 @@ make_sets(Connection *c)
 						 .input = between(WIRE_FIRST, WIRE_SLOT_INPUTS - 1)};
 
 		slot.set = random_below(q->nsets);
+		if (q->sets[slot.set].counted)
+			slot.input = WIRE_FIRST;
 		if (chance(0.5))
 		{
 			slot.input = WIRE_DISTINCT;

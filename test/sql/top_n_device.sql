@@ -17,23 +17,8 @@ VACUUM ANALYZE best, odd_floats;
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same_as_core.sql'
 \i :include
--- Compares with plain aggregates. Returns also what EXPLAIN says about the engine if there is a GPU server, and it is not what is wanted.
-CREATE FUNCTION pg_temp.compared(query text, wanted text DEFAULT 'cuda') RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	engine text := '';
-BEGIN
-	IF EXISTS (SELECT FROM gpuagg_devices() WHERE state = 'ready') AND current_setting('gpuagg.engine') = 'cuda' THEN
-		SET LOCAL gpuagg.require = 'require';
-		engine := ', no engine';
-		FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-			IF line ~ 'Engine:' THEN
-				engine := CASE WHEN line ~ wanted THEN '' ELSE ', but ' || btrim(line) END;
-			END IF;
-		END LOOP;
-	END IF;
-	RETURN pg_temp.same_as_core(query) || engine;
-END $$;
+\set include :srcdir '/include/on_engine.sql'
+\i :include
 SELECT pg_temp.compared('SELECT k, ' || calls || ' FROM best GROUP BY k') AS by_key, calls FROM (VALUES ('gpu_max_n(i4, 2)'), ('gpu_min_n(i4, 2)'),
 	('gpu_max_n(i2, 1), gpu_min_n(i2, 1000), gpu_max_n(i2, 2)'), ('gpu_max_n(f8, 3), gpu_min_n(f8, 3), gpu_max_n(f4, 2)'), ('gpu_max_n(i8, 40), gpu_min_n(i8, 40), gpu_max_n(even, 3)'),
 	('gpu_max_n(d, 2), gpu_min_n(o, 2), gpu_max_n(tz, 20)'), ('gpu_argmax_n(i8, i4, 5), gpu_argmin_n(i8, i4, 5)'), ('gpu_argmax_n(i8, even, 60), gpu_argmin_n(i8, even, 60)'),

@@ -194,6 +194,40 @@ device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, ui
 }
 
 GpuaggCudaStatus
+device_list_firsts(const int32_t *bins, const int64_t *values, int64_t n, int32_t *firsts,
+				   int32_t *nfirsts, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int32_t listed = 0;
+
+	(void) stream;
+	if (workspace == NULL)
+	{
+		*workspace_bytes = WORKSPACE;
+		return GPUAGG_CUDA_OK;
+	}
+	if (*workspace_bytes < WORKSPACE)
+		return GPUAGG_CUDA_INVALID;
+	memset(workspace, 0x77, WORKSPACE);
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		if (i == 0 || values[i] != values[i - 1] || bins[i] != bins[i - 1])
+			firsts[listed++] = (int32_t) i;
+	*nfirsts = listed;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_run_lengths(const int32_t *firsts, int64_t nfirsts, int64_t n, int32_t *lengths,
+				   gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nfirsts; i++)
+		lengths[i] = (int32_t) ((i + 1 < nfirsts ? firsts[i + 1] : n) - firsts[i]);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
 device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_stream stream)
 {
 	(void) stream;
