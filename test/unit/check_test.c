@@ -188,7 +188,7 @@ static void
 add_set(void)
 {
 	query.nsets = 1;
-	query.sets[0] = (WireSet){1, -1, -1, 0};
+	query.sets[0] = (WireSet){1, -1, -1, 0, 0};
 	query.slots[1].input = WIRE_DISTINCT;
 }
 
@@ -252,6 +252,10 @@ wrong_queries(void)
 	QUERY(query.nsets = 1; query.sets[0].filter = -2);
 	QUERY(query.nsets = 1; query.sets[0].beside = 3);
 	QUERY(query.nsets = 1; query.sets[0].beside = -2);
+	QUERY(query.nsets = 1; query.sets[0].counted = 2);
+	QUERY(query.nsets = 1; query.sets[0].counted = 1; query.sets[0].beside = 1);
+	QUERY(add_set(); query.sets[0].counted = 1; query.slots[1].col[0] = -1;
+		  query.slots[1].monoid = MONOID_COUNT; query.slots[1].input = WIRE_MODE);
 	QUERY(query.slots[0].input = WIRE_SLOT_INPUTS);
 	QUERY(query.slots[0].input = WIRE_DISTINCT);
 	QUERY(add_set(); query.slots[1].set = 1);
@@ -294,6 +298,15 @@ picks(void)
 		  "a pick of too many pairs is rejected");
 	pick.n = BUFFER / 25;
 	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "a pick of pairs is accepted");
+
+	/* values with their counts take 4 bytes more than without */
+	q.sets[1] = (WireSet){.beside = -1, .counted = 1};
+	pick.n = BUFFER / 13;
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) != NULL,
+		  "a pick of too many counted values is rejected");
+	pick.n = BUFFER / 17;
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL,
+		  "a pick of counted values is accepted");
 }
 
 static void

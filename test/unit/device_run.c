@@ -313,8 +313,45 @@ check_picked(QueryRun *run, uint64_t key, int64_t first)
 	return ok;
 }
 
+/* At most so many values of a counted set are picked of a group. */
+#define MOST_COUNTED 100
+
 /*
- * Checks the sets of add_sets: distinct values, mode and picked values. The reference is the sorted
+ * Checks the first values of set 2 in a group, and their numbers of rows. values: those of the
+ * group's n rows, sorted; first, distinct: the position of the first one, and how many there are
+ */
+static bool
+check_counted(QueryRun *run, const int64_t *values, int n, int64_t first, int64_t distinct)
+{
+	int count = distinct < MOST_COUNTED ? (int) distinct : MOST_COUNTED;
+	WirePick pick = {.set = 2, .n = (uint32_t) count};
+	int32_t places[MOST_COUNTED];
+	const int64_t *picked = (const int64_t *) (run->arena[0] + wire_picked_at(count));
+	const int32_t *counts = (const int32_t *) (picked + count);
+	DeviceError error = {""};
+
+	if (count == 0)
+		return true;
+	for (int i = 0; i < count; i++)
+		places[i] = (int32_t) (first + i);
+	if (!record_status(run, shared_query_pick(run->query[0], run->lane[0], &pick, places, &error),
+					   &error))
+		return false;
+	for (int i = 0, at = 0; i < count; i++)
+	{
+		int end = at;
+
+		while (end < n && values[end] == values[at])
+			end++;
+		CHECK(picked[i] == values[at] && counts[i] == end - at,
+			  "%s: distinct value %d of a group, or its number of rows", run->c->name, i);
+		at = end;
+	}
+	return true;
+}
+
+/*
+ * Checks the sets of add_sets: distinct values, mode, picked and counted values. The reference is the sorted
  * values of each group. Returns false if a call failed.
  */
 static bool
@@ -325,7 +362,7 @@ check_sets(QueryRun *run)
 	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
 	{
 		const char *at = run->groups + g * run->group_bytes;
-		int64_t states[6];
+		int64_t states[8];
 		int n, distinct = 0, run_length = 0, most = 0;
 		int64_t *values = sorted_values(run, read_key(at, q->key_bytes), true, &n);
 		int64_t sum = 0, mode = 0;
@@ -339,8 +376,13 @@ check_sets(QueryRun *run)
 			if (++run_length >= most)
 				most = run_length, mode = values[i];
 		}
-		CHECK(states[2] == distinct && states[3] == sum, "%s: %d distinct values, not %d",
-			  run->c->name, (int) states[2], distinct);
+		CHECK(states[2] == distinct && states[3] == sum && states[7] == distinct,
+			  "%s: %d distinct values, not %d", run->c->name, (int) states[2], distinct);
+		if (!check_counted(run, values, n, states[6], distinct))
+		{
+			free(values);
+			return false;
+		}
 		free(values);
 		if (most > 0)
 		{

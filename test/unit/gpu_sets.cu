@@ -1,7 +1,7 @@
 /*
  * gpu_sets.cu
- *	  Tests the server's kernels for values of sets that have other values beside them: what is kept
- *	  of rows, and sorts of numbers. Reference: the same on the host.
+ *	  Tests the server's kernels for values of sets: what is kept of rows whose values have others
+ *	  beside them, sorts of numbers, and counts of equal values. Reference: the same on the host.
  */
 #include <algorithm>
 #include <tuple>
@@ -186,4 +186,58 @@ GPU_TEST(sets_sort_numbers)
 			for (size_t i = 0; i < n; i++)
 				CHECK(got_keys[i] == keys[numbers[i]], "key %zu of %zu is wrong", i, n);
 		}
+}
+
+/* The first places of equal sorted values of a bin, and how many of these there are. */
+GPU_TEST(sets_count_values)
+{
+	for (uint64_t bins : {1, 40, 100000})
+		for (uint64_t range : {1, 7, 100000})
+			for (size_t n : {(size_t) 1, (size_t) 1000, gpu_test_rows(300001, 5001)})
+			{
+				Random r(bins * 31 + range + n);
+				std::vector<std::pair<int32_t, int64_t>> pairs(n);
+				std::vector<int32_t> bin(n), firsts, lengths;
+				std::vector<int64_t> value(n);
+				size_t bytes = 0;
+
+				for (auto &pair : pairs)
+					pair = {(int32_t) r.below(bins), (int64_t) r.below(range)};
+				std::sort(pairs.begin(), pairs.end());
+				for (size_t i = 0; i < n; i++)
+				{
+					bin[i] = pairs[i].first;
+					value[i] = pairs[i].second;
+					if (i == 0 || pairs[i] != pairs[i - 1])
+					{
+						firsts.push_back((int32_t) i);
+						lengths.push_back(0);
+					}
+					lengths.back()++;
+				}
+				DeviceArray<int32_t> device_bins(bin), device_firsts(n), nfound(1);
+				DeviceArray<int64_t> device_values(value);
+
+				STATUS_MUST(device_list_firsts(device_bins.get(), device_values.get(), (int64_t) n,
+											   device_firsts.get(), nfound.get(), nullptr, &bytes,
+											   nullptr));
+				DeviceArray<char> workspace(bytes);
+
+				STATUS_MUST(device_list_firsts(device_bins.get(), device_values.get(), (int64_t) n,
+											   device_firsts.get(), nfound.get(), workspace.get(),
+											   &bytes, nullptr));
+				size_t found = (size_t) nfound.take(1)[0];
+
+				CHECK(found == firsts.size(), "%zu first values, not %zu", found, firsts.size());
+				if (found != firsts.size())
+					continue;
+				DeviceArray<int32_t> device_lengths(found);
+
+				STATUS_MUST(device_run_lengths(device_firsts.get(), (int64_t) found, (int64_t) n,
+											   device_lengths.get(), nullptr));
+				CHECK(device_firsts.take(found) == firsts, "first places of %zu values", n);
+				CHECK(device_lengths.take(found) == lengths, "numbers of %zu values", n);
+				CHECK(device_firsts.guards_intact() && device_lengths.guards_intact(),
+					  "an array is overrun");
+			}
 }

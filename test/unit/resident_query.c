@@ -271,7 +271,7 @@ add_slots(TestQuery *t)
 		case DISTINCT_VALUES:
 			c = add_column(t, emit_load(in, COL_S), WIRE_I16, false);
 			q->nsets = 1;
-			q->sets[0] = (WireSet){c, -1, (int16_t) (random_below(2) ? c : -1), random_below(2)};
+			q->sets[0] = (WireSet){c, -1, (int16_t) (random_below(2) ? c : -1), random_below(2), 0};
 			add_slot(q, MONOID_SUM_I64, c, -1);
 			add_slot(q, MONOID_COUNT, -1, -1);
 			q->slots[1].input = WIRE_DISTINCT;

@@ -239,17 +239,18 @@ add_ordered(Case *c)
 }
 
 /*
- * Adds two sets: v for distinct values and the mode, COL_ORDER, with v beside it, for the first
- * value.
+ * Adds three sets: v for distinct values and the mode; COL_ORDER, with v beside it, for the first
+ * value; v with counts.
  */
 static void
 add_sets(Case *c)
 {
 	WireQuery *q = &c->q;
 
-	q->nsets = 2;
-	q->sets[0] = (WireSet){COL_V, -1, -1, 0};
-	q->sets[1] = (WireSet){COL_ORDER, -1, COL_V, 1};
+	q->nsets = 3;
+	q->sets[0] = (WireSet){COL_V, -1, -1, 0, 0};
+	q->sets[1] = (WireSet){COL_ORDER, -1, COL_V, 1, 0};
+	q->sets[2] = (WireSet){COL_V, -1, -1, 0, 1};
 	add_slot(q, MONOID_COUNT, -1);
 	add_slot(q, MONOID_SUM_I64, COL_V);
 	add_slot(q, MONOID_COUNT, -1);
@@ -258,6 +259,11 @@ add_sets(Case *c)
 	q->slots[4].set = 1;
 	add_slot(q, MONOID_COUNT, -1);
 	q->slots[5].input = WIRE_MODE_LAST;
+	add_slot(q, MONOID_COUNT, COL_V);
+	add_slot(q, MONOID_COUNT, COL_V);
+	q->slots[6].input = WIRE_FIRST;
+	q->slots[7].input = WIRE_DISTINCT;
+	q->slots[6].set = q->slots[7].set = 2;
 }
 
 /* Replaces count(*) by count(column), for a column without NULLs. */
