@@ -23,6 +23,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "aggregates/agg_tally.h"
 #include "aggregates/aggmap_internal.h"
@@ -465,9 +466,27 @@ aggmap_is_top_n(const Aggref *aggref)
 		!contain_var_clause((Node *) n->expr);
 }
 
+/*
+ * Returns whether values of the type have hashes, of functions that run no queries. Numbers of a
+ * dictionary then stand for them.
+ */
+static bool
+can_be_numbered(Oid type)
+{
+	const TypeCacheEntry *entry =
+		lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+
+	return expr_type_is_plain(type) && OidIsValid(entry->hash_proc_finfo.fn_oid) &&
+		OidIsValid(entry->eq_opr_finfo.fn_oid) &&
+		expr_function_is_harmless(entry->hash_proc_finfo.fn_oid) &&
+		expr_function_is_harmless(entry->eq_opr_finfo.fn_oid);
+}
+
 bool
 aggmap_is_tallied(const Aggref *aggref)
 {
+	const AggTally *tally;
+	ColumnType column;
 	FmgrInfo info;
 	Oid transfn;
 	Oid finalfn;
@@ -481,9 +500,13 @@ aggmap_is_tallied(const Aggref *aggref)
 		return false;
 	fmgr_info(transfn, &info);
 	value = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
-	return agg_tally(&info) != NULL && !contain_var_clause((Node *) list_copy_tail(aggref->args, 1)) &&
-		(spec_type_has_codes(exprType(value)) ||
-		 expr_column_type(unconstify(Node *, value), &scale) == COLUMN_DEC);
+	tally = agg_tally(&info);
+	column = expr_column_type(unconstify(Node *, value), &scale);
+	return tally != NULL && !contain_var_clause((Node *) list_copy_tail(aggref->args, 1)) &&
+		(spec_type_has_codes(exprType(value)) || column == COLUMN_DEC ||
+		 (tally->any_type &&
+		  (column_is_integer(column) ||
+		   (column == COLUMN_DATUM && can_be_numbered(exprType(value))))));
 }
 
 /*

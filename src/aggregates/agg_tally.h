@@ -23,12 +23,17 @@ typedef struct AggTally
 	bool (*takes)(Datum constant);
 	/* Returns a new state in cxt, without rows. type, collation: of the values */
 	void *(*create)(MemoryContext cxt, Oid type, Oid collation, Datum constant);
-	/* Adds so many rows with a value.  Values come once each, in ascending order. */
+	/* Adds so many rows with a value, which is copied.  Values come once each, in ascending order. */
 	void (*add)(void *state, Datum value, int64 count);
 	/* Adds so many rows with NULL.  NULL: the aggregate skips them. */
 	void (*add_nulls)(void *state, int64 count);
-	/* Returns the bytes that a state with so many distinct values takes at most. */
+	/*
+	 * Returns the bytes that a state with so many distinct values takes at most, without values by
+	 * reference.
+	 */
 	size_t (*bytes)(Datum constant, int64 values);
+	/* Values may be of types without 64-bit codes. They then come in any order. */
+	bool any_type;
 } AggTally;
 
 /* Returns how states of the transition function's aggregate are made of counts, or NULL. */

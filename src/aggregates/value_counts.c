@@ -401,12 +401,14 @@ top_k_bytes(Datum k, int64 values)
 const AggTally *
 value_counts_tally(const FmgrInfo *transfn)
 {
-	static const AggTally all = {NULL, create_value_counts, add_counted, add_nulls,
-								 all_values_bytes};
-	static const AggTally largest = {takes_any_k, create_value_counts, add_counted, add_nulls,
-									 all_values_bytes};
-	static const AggTally top = {takes_top_k, create_top_k, add_counted, add_nulls, top_k_bytes};
-	static const AggTally entropy = {NULL, create_entropy, add_counted, NULL, all_values_bytes};
+	static const AggTally all = {NULL,      create_value_counts, add_counted,
+								 add_nulls, all_values_bytes,    true};
+	static const AggTally largest = {takes_any_k, create_value_counts, add_counted,
+									 add_nulls,   all_values_bytes,    true};
+	static const AggTally top = {takes_top_k, create_top_k, add_counted,
+								 add_nulls,   top_k_bytes,  true};
+	static const AggTally entropy = {NULL, create_entropy,   add_counted,
+									 NULL, all_values_bytes, true};
 
 	if (transfn->fn_addr == gpuagg_value_counts_transfn)
 		return transfn->fn_nargs == 2 ? &all : &largest;

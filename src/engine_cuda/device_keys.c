@@ -1,6 +1,7 @@
 /*
  * device_keys.c
- *	  Keys of rows that are cached on the devices, for keys that are sent as dictionary codes.
+ *	  Keys of rows that are cached on the devices, and values that are counted, which are sent as
+ *	  dictionary codes.
  *
  * The values of a column are looked up in the query's own dictionary, once each, or the codes of
  * the column's dictionary are the key (column_keys.c).
@@ -28,18 +29,19 @@ lookup_key(Resident *r, int c, const ExprRoot *root)
 uint16
 resident_key(Resident *r, int c, const ExprRoot *root)
 {
-	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
+	const CudaColumn *col = &r->cuda->query->cols[c];
+	const KeySpec *key = col->equality;
 
 	/*
 	 * all values of the dictionary are hashed and compared, also those of rows that the user must
 	 * not see
 	 */
 	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
-		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
+		!expr_type_is_plain(r->cuda->spec->cols[col->col].typid))
 		return expr_program_reject(
 			r->program, "comparing keys might reveal values that are hidden from the query");
 	/* equal values have the same bytes, and different ones have not */
-	if (root && !key->varies)
+	if (root && !key->varies && col->travel == TRAVEL_CODES)
 		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);
 	return r->codes[c] != VECTOR_NONE ? r->codes[c] : lookup_key(r, c, root);
 }
@@ -67,7 +69,7 @@ may_have_batches(const Resident *r)
 		if (spec->keys[k].varies)
 			return false;
 	return r->rows->alone && !r->rows->follows && r->cuda->rows_given == 0 && !spec->ordered &&
-		!spec_has_sets(spec);
+		!spec_has_sets(spec) && !spec_has_tallies(spec);
 }
 
 bool

@@ -113,7 +113,7 @@ translate_query(Resident *r)
 		const ExprRoot *root = rows->outputs[col];
 
 		r->codes[c] = VECTOR_NONE;
-		if (query->cols[c].travel == TRAVEL_CODES)
+		if (cuda_has_dictionary(&query->cols[c]))
 			r->inputs[c] = resident_key(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
@@ -338,6 +338,7 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 		case TRAVEL_LOW_PART:
 			return emit_part(r, col, a, type);
 		case TRAVEL_CODES:
+		case TRAVEL_NUMBERS:
 			return a;
 		default:
 			break;

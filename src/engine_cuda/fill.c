@@ -404,6 +404,7 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 				note_negative_zero(query, c, in, from, n);
 				break;
 			case TRAVEL_CODES:
+			case TRAVEL_NUMBERS:
 				memcpy(buffer + col->values + rows * sizeof(int32), col->codes + from,
 					   n * sizeof(int32));
 				col->min = 0;

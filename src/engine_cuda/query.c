@@ -284,6 +284,8 @@ translate_keys(CudaQuery *query, const char **why)
 		*why = "numerics in 128 bits as GROUP BY keys are not supported on the GPU";
 		if (!raw && spec->cols[key->col].type == COLUMN_DEC)
 			return false;
+		if (!raw)
+			query->cols[col].equality = key;
 		query->keycol[k] = col;
 		wire->keys[k].col = col;
 		wire->keys[k].width = wire_width(type);
@@ -438,13 +440,12 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 			at += wire_align(rows * wire_width(col->type));
 		col->validity = at;
 		at += wire_align(wire_bitmap_bytes(rows));
-		if (col->travel == TRAVEL_CODES && col->dict == NULL)
+		if (cuda_has_dictionary(col) && col->dict == NULL)
 		{
-			col->dict = dictionary_create(cxt, &query->spec->keys[col->key],
-										  &query->spec->cols[col->col], batch_rows);
+			col->dict = dictionary_create(cxt, col->equality, &query->spec->cols[col->col], batch_rows);
 			col->codes = MemoryContextAlloc(cxt, batch_rows * sizeof(int32));
 			col->hashes = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
-			if (query->spec->keys[col->key].varies)
+			if (col->equality->varies)
 				dictionary_watch_variants(col->dict);
 			if (query->spec->cols[col->col].type != COLUMN_DATUM)
 				col->datums = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
@@ -513,7 +514,7 @@ cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit, bool *
 		CudaColumn *col = &query->cols[c];
 		Column in;
 
-		if (col->travel != TRAVEL_CODES)
+		if (!cuda_has_dictionary(col))
 			continue;
 		in = batch->cols[col->col];
 		if (col->datums)
@@ -525,7 +526,10 @@ cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit, bool *
 						  col->hashes);
 		for (int i = 0; i < batch->nrows; i++)
 			known &= col->codes[i] != NO_CODE;
-		*variants |= dictionary_met_variant(col->dict);
+		if (col->travel == TRAVEL_CODES)
+			*variants |= dictionary_met_variant(col->dict);
+		else
+			known &= !dictionary_met_variant(col->dict);
 	}
 	return known;
 }

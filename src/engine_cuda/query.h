@@ -26,6 +26,7 @@ typedef enum Travel
 {
 	TRAVEL_VALUES,      /* the values, perhaps widened to `type` */
 	TRAVEL_CODES,       /* dictionary codes of a group key */
+	TRAVEL_NUMBERS,     /* the same of values that are counted */
 	TRAVEL_FILTER,      /* 1 where true, 0 where false or NULL */
 	TRAVEL_PRESENCE,    /* the validity bitmap only */
 	TRAVEL_KEY_CODES,   /* gpuagg_f64_code of floats, with -0 as 0 */
@@ -67,7 +68,8 @@ typedef struct CudaColumn
 	double safe;      /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
 	uint32 values;    /* offsets in a buffer */
 	uint32 validity;
-	Dictionary *dict; /* for TRAVEL_CODES */
+	Dictionary *dict; /* for TRAVEL_CODES and TRAVEL_NUMBERS */
+	const KeySpec *equality; /* how its values are compared */
 	/*
 	 * TRAVEL_CODES: the codes of all rows at the server are those of a stored column, and not of
 	 * `dict` (column_keys.c). This is the column's number in RESIDENT; -1: they are not.
@@ -85,6 +87,13 @@ typedef struct CudaColumn
 		max;
 } CudaColumn;
 
+/* Returns whether the column is sent as codes of a dictionary of this process. */
+static inline bool
+cuda_has_dictionary(const CudaColumn *col)
+{
+	return col->travel == TRAVEL_CODES || col->travel == TRAVEL_NUMBERS;
+}
+
 /* What the server computes for gpu_max_n or its like. */
 typedef struct CudaTopN
 {
@@ -99,7 +108,7 @@ typedef struct CudaTally
 	int set;      /* the counted set */
 	int first;    /* slot with the position of a group's first value */
 	int distinct; /* slot with the number of its distinct values */
-	int number;   /* slot with the number of its rows with a value */
+	int number;   /* slot with the number of its rows with a value, or a code for NULL */
 	int rows;     /* slot with the number of all its rows that pass the filter; -1: not needed */
 } CudaTally;
 
@@ -202,8 +211,8 @@ extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer
 extern int cuda_native_type(ColumnType type);
 
 /*
- * Encodes the batch's dictionary keys. Returns false if the dictionaries would need more than
- * `mem_limit`. *variants: some key is equal to a dictionary's entry that looks different (1.0 and
+ * Encodes the batch's columns with dictionaries. Returns false if the dictionaries would need more
+ * than `mem_limit`, or if a value that is counted is equal to one that looks different. *variants: some key is equal to a dictionary's entry that looks different (1.0 and
  * 1.00), so that its code would return the other one.
  */
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit,

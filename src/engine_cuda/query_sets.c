@@ -9,10 +9,13 @@
  */
 #include "postgres.h"
 
+#include "utils/typcache.h"
+
 #include "aggregates/agg_tally.h"
 #include "aggregates/top_n.h"
 #include "columns/column_value.h"
 #include "engine_cuda/query.h"
+#include "key_spec.h"
 
 /*
  * Adds a set of a column of the message, over rows for which a column of the spec is true, unless
@@ -297,28 +300,61 @@ cuda_query_top_n(CudaQuery *query, const char **why)
 	return true;
 }
 
+/* Adds a column of values that travel as numbers in a dictionary. Returns its number, or -1. */
+static int
+add_numbers(CudaQuery *query, const FallbackAgg *fallback)
+{
+	int col = fallback->argcol[0];
+	Oid type = query->spec->cols[col].typid;
+	const TypeCacheEntry *entry =
+		lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+	int c = cuda_query_add_column(query, col, TRAVEL_NUMBERS, WIRE_I32, -1);
+	KeySpec *key;
+
+	if (c < 0 || query->cols[c].equality)
+		return c;
+	key = palloc0(sizeof(KeySpec));
+	key->col = col;
+	key->kind = KEY_DATUM;
+	key->eqfunc = entry->eq_opr_finfo.fn_oid;
+	key->hashfunc = entry->hash_proc_finfo.fn_oid;
+	key->collation = fallback->collation;
+	key->varies = key_varies(type, key->eqfunc, key->collation);
+	query->cols[c].equality = key;
+	return c;
+}
+
+/* Adds a slot with the number of a group's rows that pass the set's filter. */
+static int
+add_rows_slot(CudaQuery *query, int set)
+{
+	WireSlot slot = {.monoid = MONOID_COUNT, .col = {-1, -1}, .width = 1};
+
+	slot.filter = query->wire->sets[set].filter;
+	return cuda_query_add_slot(query, &slot);
+}
+
 /* Adds the set and the slots of an aggregate of counted values. */
 static bool
 add_tally(CudaQuery *query, const FallbackAgg *fallback, CudaTally *tally)
 {
 	WireSlot slot = {
 		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .input = WIRE_DISTINCT};
-	int col = add_values(query, fallback->argcol[0], TRAVEL_KEY_CODES);
+	int from = fallback->argcol[0];
+	bool numbers = query->spec->cols[from].type == COLUMN_DATUM;
+	int col = numbers ? add_numbers(query, fallback) : add_values(query, from, TRAVEL_KEY_CODES);
 
-	tally->set = add_wire_set(query, fallback->filter, (WireSet){.col = col, .beside = -1, .counted = 1});
+	tally->set = add_wire_set(query, fallback->filter,
+							  (WireSet){.col = col, .beside = -1, .counted = 1});
 	if (tally->set < 0 || query->wire->nslots > WIRE_MAX_SLOTS - 4)
 		return false;
 	slot.set = tally->set;
 	tally->distinct = cuda_query_add_slot(query, &slot);
 	tally->first = add_position_slot(query, tally->set, WIRE_FIRST);
-	tally->number = add_number_slot(query, tally->set, fallback->argcol[0]);
 	tally->rows = -1;
-	if (fallback->tally->add_nulls)
-	{
-		slot = (WireSlot){.monoid = MONOID_COUNT, .col = {-1, -1}, .width = 1};
-		slot.filter = query->wire->sets[tally->set].filter;
-		tally->rows = cuda_query_add_slot(query, &slot);
-	}
+	if (numbers || fallback->tally->add_nulls)
+		tally->rows = add_rows_slot(query, tally->set);
+	tally->number = numbers ? tally->rows : add_number_slot(query, tally->set, from);
 	return tally->number >= 0;
 }
 

@@ -3,8 +3,10 @@
  *	  States of aggregates of counted values (aggregates/agg_tally.h) for groups that were fetched:
  *	  picks the distinct values of each group, and the number of rows of each, at the server.
  *
- * Nothing that the server says is believed: values must ascend, and the numbers of rows must add up
- * to that of the group.
+ * Values of types without codes are numbers in a dictionary, in which NULL has one, too.
+ *
+ * Nothing that the server says is believed: values must ascend, numbers must be those of values, and
+ * the numbers of rows must add up to that of the group.
  */
 #include "postgres.h"
 
@@ -16,6 +18,9 @@
 #include "engine_cuda/cuda_engine.h"
 #include "groups/value_store.h"
 #include "operators/select.h"
+
+/* Bytes of a numeric of 64 bits in memory, at most. */
+#define NUMERIC_BYTES 48
 
 /* Reads the values of a counted set in the order of the groups, PICK_PLACES at a time. */
 typedef struct ValueReader
@@ -33,11 +38,37 @@ typedef struct ValueReader
 	Picked picked;
 } ValueReader;
 
+/* The state of an aggregate in a group, which is made when the first row counts. */
+typedef struct StateMaker
+{
+	const FallbackAgg *fallback;
+	const CudaColumn *col;
+	const ColumnSpec *spec; /* of that column */
+	Oid type;               /* of the aggregate's argument */
+	MemoryContext cxt;      /* for states */
+	MemoryContext conversions;
+	void *state; /* NULL: there is none */
+} StateMaker;
+
 /* Returns what a slot has for each group. */
 static const int64 *
 slot_of(const WireGroups *groups, const char *buffer, int slot)
 {
 	return (const int64 *) (buffer + groups->slots[slot]);
+}
+
+/* Returns the bytes that a value by reference takes on average, 0 for others. */
+static size_t
+value_bytes(const CudaEngine *cuda, int f)
+{
+	const CudaQuery *query = cuda->query;
+	const CudaColumn *col = &query->cols[query->wire->sets[query->tallies[f].set].col];
+
+	if (cuda->spec->cols[col->col].type == COLUMN_DEC)
+		return NUMERIC_BYTES;
+	return col->travel == TRAVEL_NUMBERS ?
+		dictionary_memory(col->dict) / Max(dictionary_size(col->dict), 1) :
+		0;
 }
 
 uint32
@@ -54,13 +85,14 @@ cuda_tallies_fitting(const CudaEngine *cuda, const WireGroups *groups, const cha
 		for (int f = 0; f < spec->nfallbacks; f++)
 		{
 			const FallbackAgg *fallback = &spec->fallbacks[f];
-			const int64 *distinct;
+			int64 distinct;
 
 			if (fallback->tally == NULL)
 				continue;
-			distinct = slot_of(groups, buffer, cuda->query->tallies[f].distinct);
-			bytes += fallback->tally->bytes(fallback->constant,
-											Min(Max(distinct[n], 0), PG_INT32_MAX));
+			distinct = slot_of(groups, buffer, cuda->query->tallies[f].distinct)[n];
+			distinct = Min(Max(distinct, 0), PG_INT32_MAX);
+			bytes += fallback->tally->bytes(fallback->constant, distinct) +
+				distinct * value_bytes(cuda, f);
 		}
 	return bytes > room && n > 1 ? n - 1 : n;
 }
@@ -109,40 +141,75 @@ read_value(ValueReader *reader, int64 *code, int64 *count)
 	return true;
 }
 
-/* Returns the value with this code in a column. */
-static Datum
-value_of(const ColumnSpec *col, int64 code)
+/* Returns the group's state. */
+static void *
+state_of(StateMaker *maker)
 {
-	return col->type == COLUMN_DEC ? decimal_to_numeric(code, col->scale) :
-									 value_of_code(col->type, select_code_i64(code));
+	const FallbackAgg *fallback = maker->fallback;
+
+	if (maker->state == NULL)
+		maker->state =
+			fallback->tally->create(maker->cxt, maker->type, fallback->collation, fallback->constant);
+	return maker->state;
 }
 
-/* Adds the n distinct values of a group, which have so many rows, to its state. */
-static bool
-add_values(CudaEngine *cuda, const FallbackAgg *fallback, void *state, int64 n, int64 rows,
-		   ValueReader *reader, MemoryContext conversions)
+/* Adds so many rows with NULL. */
+static void
+add_nulls(StateMaker *maker, int64 count)
 {
-	const ColumnSpec *col = &cuda->spec->cols[fallback->argcol[0]];
-	bool decimals = col->type == COLUMN_DEC;
-	MemoryContext old = MemoryContextSwitchTo(conversions);
+	if (maker->fallback->tally->add_nulls)
+		maker->fallback->tally->add_nulls(state_of(maker), count);
+}
+
+/* Adds so many rows with a code. Returns false if there is no such code. */
+static bool
+add_code(StateMaker *maker, int64 code, int64 count)
+{
+	const ColumnSpec *spec = maker->spec;
+	bool isnull = false;
+	Datum value;
+
+	if (maker->col->travel == TRAVEL_NUMBERS)
+	{
+		if (code < 0 || code >= dictionary_size(maker->col->dict))
+			return false;
+		value = dictionary_value(maker->col->dict, (int32) code, &isnull);
+	}
+	else if (spec->type == COLUMN_DEC)
+		value = decimal_to_numeric(code, spec->scale);
+	else
+		value = value_of_code(spec->type, select_code_i64(code));
+	if (isnull)
+		add_nulls(maker, count);
+	else
+		maker->fallback->tally->add(state_of(maker), value, count);
+	if (!spec->typbyval)
+		MemoryContextReset(maker->conversions);
+	return true;
+}
+
+/* Adds the n distinct values of a group, which have so many rows. */
+static bool
+add_values(StateMaker *maker, int64 n, int64 rows, ValueReader *reader)
+{
+	MemoryContext old = MemoryContextSwitchTo(maker->conversions);
 	bool ok = true;
 	int64 code, count, before = 0;
 
 	for (int64 i = 0; i < n && ok; i++)
 	{
 		ok = read_value(reader, &code, &count);
-		if (ok && (count < 1 || count > rows || (i > 0 && code <= before)))
-			ok = fail_invalid(cuda);
 		if (!ok)
 			break;
+		ok = count >= 1 && count <= rows && (i == 0 || code > before) &&
+			add_code(maker, code, count);
+		if (!ok)
+			fail_invalid(reader->cuda);
 		rows -= count;
 		before = code;
-		fallback->tally->add(state, value_of(col, code), count);
-		if (decimals)
-			MemoryContextReset(conversions);
 	}
 	MemoryContextSwitchTo(old);
-	return ok && (rows == 0 || fail_invalid(cuda));
+	return ok && (rows == 0 || fail_invalid(reader->cuda));
 }
 
 /* Makes the states of one aggregate. */
@@ -154,7 +221,12 @@ make_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 	const CudaTally *slots = &cuda->query->tallies[f];
 	const int64 *numbers = slot_of(groups, buffer, slots->number);
 	const int64 *rows = slot_of(groups, buffer, slots->rows >= 0 ? slots->rows : slots->number);
-	Oid type = get_fn_expr_argtype(&fallback->transfn, 1);
+	StateMaker maker = {.fallback = fallback,
+						.col = &cuda->query->cols[cuda->query->wire->sets[slots->set].col],
+						.spec = &cuda->spec->cols[fallback->argcol[0]],
+						.type = get_fn_expr_argtype(&fallback->transfn, 1),
+						.cxt = CurrentMemoryContext,
+						.conversions = conversions};
 	ValueReader reader = {.cuda = cuda,
 						  .set = slots->set,
 						  .firsts = slot_of(groups, buffer, slots->first),
@@ -167,22 +239,19 @@ make_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 
 	for (int g = 0; g < out->ngroups && ok; g++)
 	{
-		void *state;
-
 		CHECK_FOR_INTERRUPTS();
 		if (numbers[g] < 0 || rows[g] < numbers[g] || reader.distinct[g] < 0 ||
 			reader.distinct[g] > numbers[g])
+		{
 			ok = fail_invalid(cuda);
-		/* without rows there is no state */
-		if (!ok || rows[g] == 0)
-			continue;
-		state = fallback->tally->create(CurrentMemoryContext, type, fallback->collation,
-										fallback->constant);
-		out->fallbacks[f][g] = PointerGetDatum(state);
-		out->fallback_nulls[f][g] = false;
+			break;
+		}
+		maker.state = NULL;
 		if (rows[g] > numbers[g])
-			fallback->tally->add_nulls(state, rows[g] - numbers[g]);
-		ok = add_values(cuda, fallback, state, reader.distinct[g], numbers[g], &reader, conversions);
+			add_nulls(&maker, rows[g] - numbers[g]);
+		ok = add_values(&maker, reader.distinct[g], numbers[g], &reader);
+		out->fallbacks[f][g] = PointerGetDatum(maker.state);
+		out->fallback_nulls[f][g] = maker.state == NULL;
 	}
 	pfree(reader.places);
 	pfree(reader.picked.values);

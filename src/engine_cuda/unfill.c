@@ -23,6 +23,7 @@ form_rank(const CudaColumn *col, ColumnType type)
 				return 0;
 			return col->type == WIRE_I64 ? 1 : 5;
 		case TRAVEL_CODES:
+		case TRAVEL_NUMBERS:
 			return 2;
 		case TRAVEL_VALUE_CODES:
 			return 3;
@@ -145,6 +146,7 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 				narrow(out, values, type, n);
 			break;
 		case TRAVEL_CODES:
+		case TRAVEL_NUMBERS:
 			read_codes(col->dict, (const int32 *) values, n, out);
 			break;
 		case TRAVEL_KEY_CODES:

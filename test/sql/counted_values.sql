@@ -36,9 +36,20 @@ SELECT pg_temp.compared(q) AS taken, q FROM (VALUES ('SELECT gpu_value_counts(i2
 	('SELECT b.k, gpu_value_counts(b.i4 + x, 2) FROM counted b JOIN (VALUES (1, 5), (2, 6)) v (k, x) ON b.k = v.k GROUP BY b.k')) q (q);
 -- the k most frequent of more values than gpu_top_k keeps on the CPU; the GPU counts all of them
 SELECT jsonb_path_query_array(gpu_top_k(x, 2), '$[*].value') AS top FROM (SELECT CASE WHEN i % 4 = 0 THEN 7 WHEN i % 4 = 1 THEN -3 ELSE i END AS x FROM generate_series(1, 4001) i) s;
--- the CPU engine takes these: other types, DISTINCT, ORDER BY, arguments that are no constants, numerics that no decimal can represent
-SELECT pg_temp.compared('SELECT k, ' || calls || ' FROM counted GROUP BY k', 'cpu') AS by_key, calls FROM (VALUES ('gpu_value_counts(name, 2)'), ('gpu_value_counts(DISTINCT i4)'), ('gpu_entropy(i4 ORDER BY i2)'),
-	('gpu_value_counts(i4, 2 + k * 0) FILTER (WHERE k > 0)'), ('gpu_value_counts(n)'), ('gpu_value_counts(CASE WHEN i4 = 3 THEN ''NaN'' ELSE n2 END::numeric(8, 2))')) c (calls);
+-- types without 64-bit codes
+CREATE TYPE size AS ENUM ('small', 'large', 'tiny');
+ALTER TABLE counted ADD t text, ADD e size, ADD u uuid, ADD j jsonb;
+UPDATE counted SET t = CASE WHEN i2 % 5 <> 0 THEN repeat('value ', i2 % 4 * 700) || i2 % 17 END, e = (ARRAY['small', 'large', 'tiny', NULL])[1 + abs(i2) % 4]::size,
+	u = md5((i2 % 9)::text)::uuid, j = CASE WHEN even THEN to_jsonb(i2 % 3) ELSE jsonb_build_array(i2 % 4, name) END WHERE k IS DISTINCT FROM 1000;
+VACUUM ANALYZE counted;
+SELECT pg_temp.compared('SELECT k, ' || calls || ' FROM counted GROUP BY k') AS by_key, calls FROM (VALUES ('gpu_value_counts(name, 2), gpu_entropy(name), gpu_top_k(name, 3)'), ('gpu_value_counts(t), gpu_entropy(t)'),
+	('gpu_value_counts(e), gpu_top_k(e, 2), gpu_entropy(e)'), ('gpu_value_counts(u, 3), gpu_value_counts(j, 4), gpu_value_counts(n, 7)'), ('gpu_value_counts(name) FILTER (WHERE even), gpu_entropy(t) FILTER (WHERE e = ''tiny''), gpu_entropy(t) FILTER (WHERE t IS NULL)'),
+	('gpu_value_counts(upper(name)), gpu_entropy(t || name), gpu_value_counts(d - timestamp ''2026-02-01'', 3)')) c (calls);
+SELECT pg_temp.compared(q) AS taken, q FROM (VALUES ('SELECT gpu_value_counts(t), gpu_entropy(u), gpu_top_k(e, 1) FROM counted'), ('SELECT gpu_value_counts(t), gpu_entropy(t) FROM counted WHERE k > 5000'),
+	('SELECT name, gpu_value_counts(name), gpu_value_counts(e), count(DISTINCT i4) FROM counted GROUP BY name'), ('SELECT t, e, gpu_value_counts(u, 1) FROM counted GROUP BY ROLLUP (t, e)')) q (q);
+-- the CPU engine takes these: DISTINCT, ORDER BY, arguments that are no constants, numerics that no decimal can represent
+SELECT pg_temp.compared('SELECT k, ' || calls || ' FROM counted GROUP BY k', 'cpu') AS by_key, calls FROM (VALUES ('gpu_value_counts(DISTINCT i4)'), ('gpu_entropy(i4 ORDER BY i2)'),
+	('gpu_value_counts(i4, 2 + k * 0) FILTER (WHERE k > 0)'), ('gpu_value_counts(CASE WHEN even THEN 1.0 ELSE 1.00 END)'), ('gpu_value_counts(CASE WHEN i4 = 3 THEN ''NaN'' ELSE n2 END::numeric(8, 2))')) c (calls);
 
 -- errors
 SELECT gpu_value_counts(i4, NULL) FROM counted;
@@ -76,7 +87,9 @@ SET max_parallel_workers_per_gather = 0;
 -- columns that are cached, on the GPU if there is one: the second and third query read them
 SET gpuagg.cache = eager;
 CREATE VIEW cached_counts AS SELECT k, gpu_value_counts(i2, 3) AS a, gpu_entropy(i4) AS b, gpu_histogram_equidepth(f4, 3) FILTER (WHERE i4 > 3) AS c, gpu_mad(f4 * 2) AS d,
-	gpu_exp_histogram(odd, 4) AS e, gpu_value_counts(n2) AS f, gpu_value_counts(odd) AS g FROM counted WHERE i2 > -400 GROUP BY k;
+	gpu_exp_histogram(odd, 4) AS e, gpu_value_counts(n2) AS f, gpu_value_counts(odd) AS g, gpu_value_counts(name) AS h, gpu_entropy(t) AS i, gpu_value_counts(e) AS j FROM counted WHERE i2 > -400 GROUP BY k;
 SELECT pg_temp.compared('SELECT * FROM cached_counts') AS first, pg_temp.compared('SELECT * FROM cached_counts') AS second, pg_temp.compared('SELECT * FROM cached_counts') AS third;
+SELECT pg_temp.compared('SELECT name, gpu_value_counts(t, 3), gpu_value_counts(name) FROM counted GROUP BY name') AS with_text_keys;
 DROP VIEW cached_counts;
 DROP TABLE counted;
+DROP TYPE size;
