@@ -875,7 +875,7 @@ wire_picked_at(uint32_t n)
 	return wire_align((size_t) n * sizeof(int32_t));
 }
 
-/* Returns the offset of the end of n values that are picked of a set, with all that follows them. */
+/* Returns the offset of the end of n picked values of a set, with all that follows them. */
 static inline size_t
 wire_picked_end(uint32_t n, const WireSet *set)
 {

@@ -9,8 +9,9 @@
  * share equal slots: sum(x) and avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback
  * aggregate has no slots: its own transition function is called for each row, which only the CPU
  * engine can do.  (The GPU engine computes exact sums of floats, the n best, and aggregates of
- * counted values in other ways, see engine_cuda/query_exact.c, top_n.c and tallies.c there.)  An aggregate with slots over COLUMN_DEC has a
- * fallback aggregate, too, for numerics that the column cannot represent.
+ * counted values in other ways, see engine_cuda/query_exact.c, top_n.c and tallies.c there.)  An
+ * aggregate with slots over COLUMN_DEC has a fallback aggregate, too, for numerics that the column
+ * cannot represent.
  *
  * Indexes refer to the arrays of AggSpec, and -1 stands for none.  A "filter" is a COLUMN_I8 column
  * of booleans: only rows in which it is true count.

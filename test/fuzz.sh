@@ -86,6 +86,7 @@ SELECT 5, count(*), md5(string_agg(h::text, ',' ORDER BY k)) FROM (SELECT k, gpu
 SELECT 6, sum(a) FROM (SELECT (SELECT gpu_sum(f.v + o.i) FROM fuzzed f WHERE f.k < 3) a FROM generate_series(1, 3) o(i)) g;
 SELECT 7, gpu_approx_count_distinct(v) FROM fuzzed;
 SELECT 8, count(*) FROM (SELECT i, gpu_sum(v) FROM fuzzed GROUP BY i) g;
+SELECT 10, count(*), md5(string_agg(c::text || e, ',' ORDER BY k)) FROM (SELECT k, gpu_value_counts(v, 3) c, gpu_entropy(t) e FROM fuzzed GROUP BY k) g;
 SQL
 }
 
@@ -147,10 +148,10 @@ ANALYZE fuzzed;
 SQL
 	pg_await_server || { echo "not ok - the GPU server starts"; failed=1; return; }
 	{ echo 'SET gpuagg.engine = cpu;'; queries; echo "SELECT 9;"; echo "SELECT 0, false, false, false;"; } | psql -XAtq | sort -u >"$work/expected"
-	[[ $(grep -c '' "$work/expected") == 10 ]]
+	[[ $(grep -c '' "$work/expected") == 11 ]]
 	report $? "the CPU engine gives the expected answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"
-	session plain clean "$serial" && [[ $(sort -u "$work/clean.out" | grep -c '') == 10 ]]
+	session plain clean "$serial" && [[ $(sort -u "$work/clean.out" | grep -c '') == 11 ]]
 	report $? "answers are right if nothing is changed"
 	served=$(psql -XAtqc 'SELECT sum(queries) FROM gpuagg_devices()')
 	((served > 0))
@@ -169,7 +170,7 @@ SQL
 	report "$bad" "backends handle mutated answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"
 	pg_await_server
-	session plain after "$serial" && [[ $(sort -u "$work/after.out" | grep -c '') == 10 ]]
+	session plain after "$serial" && [[ $(sort -u "$work/after.out" | grep -c '') == 11 ]]
 	report $? "answers are right after the mutations"
 	! grep -E "PANIC|TRAP|AddressSanitizer|runtime error|process \(PID [0-9]*\) was terminated by signal" "$pg_root/log"
 	report $? "no backend crashed, and the sanitizers report no error"

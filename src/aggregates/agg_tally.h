@@ -23,7 +23,9 @@ typedef struct AggTally
 	bool (*takes)(Datum constant);
 	/* Returns a new state in cxt, without rows. type, collation: of the values */
 	void *(*create)(MemoryContext cxt, Oid type, Oid collation, Datum constant);
-	/* Adds so many rows with a value, which is copied.  Values come once each, in ascending order. */
+	/*
+	 * Adds so many rows with a value, which is copied.  Values come once each, in ascending order.
+	 */
 	void (*add)(void *state, Datum value, int64 count);
 	/* Adds so many rows with NULL.  NULL: the aggregate skips them. */
 	void (*add_nulls)(void *state, int64 count);

@@ -100,8 +100,8 @@ static inline void
 add_distinct(SummaryState *state, double x)
 {
 	hll_add_hash(state->distinct,
-				 DatumGetUInt64(DirectFunctionCall2(hashfloat8extended, Float8GetDatum(x),
-													Int64GetDatum(0))));
+				 DatumGetUInt64(
+					 DirectFunctionCall2(hashfloat8extended, Float8GetDatum(x), Int64GetDatum(0))));
 }
 
 /* Adds a row. This is also the step of the aggregate. */

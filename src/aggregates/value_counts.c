@@ -23,8 +23,8 @@
  * Long values also free places: a state's values take MOST_BYTES at most, unless there is only one.
  * Then floor may exceed n / m, but errors are right.
  *
- * An engine that counts values (agg_tally.h) passes each value once. Then the table keeps those with
- * the most rows, whose counts are exact: values with no more rows than the floor are skipped.
+ * An engine that counts values (agg_tally.h) passes each value once. Then the table keeps those
+ * with the most rows, whose counts are exact: values with no more rows than the floor are skipped.
  *
  * value_counts_result.c makes results of states.
  *

@@ -69,8 +69,7 @@ value_table_most_bytes(int64 n, bool has_errors)
 	/* arrays of entries double, and slots are a power of two above twice their number */
 	int64 capacity = Max(2 * n, FIRST_CAPACITY);
 
-	return sizeof(ValueTable) +
-		capacity * (sizeof(ValueEntry) + (has_errors ? sizeof(int64) : 0)) +
+	return sizeof(ValueTable) + capacity * (sizeof(ValueEntry) + (has_errors ? sizeof(int64) : 0)) +
 		(n > MOST_WITHOUT_SLOTS ? 4 * n * sizeof(uint32) : 0);
 }
 

@@ -270,8 +270,8 @@ device_list_firsts(const int32_t *bins, const int64_t *values, int64_t n, int32_
 	size_t bytes = 0;
 	char *temp;
 
-	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, places, firsts, nfirsts, (int) n, is_first,
-								   stream));
+	CUDA_TRY(
+		cub::DeviceSelect::If(nullptr, bytes, places, firsts, nfirsts, (int) n, is_first, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(

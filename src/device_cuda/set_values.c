@@ -342,8 +342,7 @@ count_values(DeviceQuery *query, SetValues *set, DeviceMemory spare[SPARES], Dev
 							   query->stream));
 	KERNEL_CHECK(
 		device_gather(set->bins.at, sizeof(int32_t), firsts->at, found, bins->at, query->stream));
-	KERNEL_CHECK(
-		device_run_lengths(firsts->at, found, set->n, set->order.at, query->stream));
+	KERNEL_CHECK(device_run_lengths(firsts->at, found, set->n, set->order.at, query->stream));
 	swap_memory(&set->values, values);
 	swap_memory(&set->bins, bins);
 	set->n = found;

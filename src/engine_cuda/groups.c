@@ -258,9 +258,9 @@ most_exact_groups(const CudaEngine *cuda, uint32 n, size_t room)
 }
 
 /*
- * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n best,
- * or their states of counted values or exact sums have too many bytes: *groups has only these then, and the next
- * chunk begins with the others. Returns false if the session is lost.
+ * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n
+ * best, or their states of counted values or exact sums have too many bytes: *groups has only these
+ * then, and the next chunk begins with the others. Returns false if the session is lost.
  */
 static bool
 copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch *out)

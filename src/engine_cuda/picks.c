@@ -22,8 +22,7 @@ cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n, const 
 	WirePicked picked;
 
 	CHECK_FOR_INTERRUPTS();
-	if (client->welcome.buffers <= PICK_BUFFER ||
-		end > client->welcome.buffer_bytes)
+	if (client->welcome.buffers <= PICK_BUFFER || end > client->welcome.buffer_bytes)
 	{
 		strlcpy(client->failure, "the GPU server sent an invalid answer", sizeof(client->failure));
 		return false;

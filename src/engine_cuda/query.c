@@ -315,9 +315,9 @@ translate_runs(CudaQuery *query, const char **why)
 	*why = "aggregates that depend on row order are not supported over sorted input on the GPU";
 	if (spec->ordered)
 		return false;
-	*why =
-		"DISTINCT and ordered-set aggregates, the n best and counts of values are not supported over "
-		"sorted input on the GPU";
+	*why = "DISTINCT and ordered-set aggregates, the n best and counts of values are not supported "
+		   "over "
+		   "sorted input on the GPU";
 	if (spec_has_sets(spec) || spec_has_top_n(spec) || spec_has_tallies(spec))
 		return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
@@ -442,7 +442,8 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 		at += wire_align(wire_bitmap_bytes(rows));
 		if (cuda_has_dictionary(col) && col->dict == NULL)
 		{
-			col->dict = dictionary_create(cxt, col->equality, &query->spec->cols[col->col], batch_rows);
+			col->dict =
+				dictionary_create(cxt, col->equality, &query->spec->cols[col->col], batch_rows);
 			col->codes = MemoryContextAlloc(cxt, batch_rows * sizeof(int32));
 			col->hashes = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
 			if (col->equality->varies)

@@ -68,7 +68,7 @@ typedef struct CudaColumn
 	double safe;      /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
 	uint32 values;    /* offsets in a buffer */
 	uint32 validity;
-	Dictionary *dict; /* for TRAVEL_CODES and TRAVEL_NUMBERS */
+	Dictionary *dict;        /* for TRAVEL_CODES and TRAVEL_NUMBERS */
 	const KeySpec *equality; /* how its values are compared */
 	/*
 	 * TRAVEL_CODES: the codes of all rows at the server are those of a stored column, and not of
@@ -212,8 +212,9 @@ extern int cuda_native_type(ColumnType type);
 
 /*
  * Encodes the batch's columns with dictionaries. Returns false if the dictionaries would need more
- * than `mem_limit`, or if a value that is counted is equal to one that looks different. *variants: some key is equal to a dictionary's entry that looks different (1.0 and
- * 1.00), so that its code would return the other one.
+ * than `mem_limit`, or if a value that is counted is equal to one that looks different. *variants:
+ * some key is equal to a dictionary's entry that looks different (1.0 and 1.00), so that its code
+ * would return the other one.
  */
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit,
 							  bool *variants);

@@ -255,7 +255,10 @@ add_top_n_set(CudaQuery *query, const FallbackAgg *fallback)
 	if (fallback->nargs == 1)
 		return add_set(query, key, fallback->filter);
 	value = add_returned(query, fallback->argcol[0]);
-	return value < 0 ? -1 : add_wire_set(query, fallback->filter, (WireSet){.col = key, .beside = value, .descending = !smallest});
+	return value < 0 ?
+		-1 :
+		add_wire_set(query, fallback->filter,
+					 (WireSet){.col = key, .beside = value, .descending = !smallest});
 }
 
 /* Returns whether the values of a column are codes that become its Datums again. */
@@ -344,8 +347,8 @@ add_tally(CudaQuery *query, const FallbackAgg *fallback, CudaTally *tally)
 	bool numbers = query->spec->cols[from].type == COLUMN_DATUM;
 	int col = numbers ? add_numbers(query, fallback) : add_values(query, from, TRAVEL_KEY_CODES);
 
-	tally->set = add_wire_set(query, fallback->filter,
-							  (WireSet){.col = col, .beside = -1, .counted = 1});
+	tally->set =
+		add_wire_set(query, fallback->filter, (WireSet){.col = col, .beside = -1, .counted = 1});
 	if (tally->set < 0 || query->wire->nslots > WIRE_MAX_SLOTS - 4)
 		return false;
 	slot.set = tally->set;

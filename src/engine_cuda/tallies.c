@@ -5,8 +5,8 @@
  *
  * Values of types without codes are numbers in a dictionary, in which NULL has one, too.
  *
- * Nothing that the server says is believed: values must ascend, numbers must be those of values, and
- * the numbers of rows must add up to that of the group.
+ * Nothing that the server says is believed: values must ascend, numbers must be those of values,
+ * and the numbers of rows must add up to that of the group.
  */
 #include "postgres.h"
 
@@ -148,8 +148,8 @@ state_of(StateMaker *maker)
 	const FallbackAgg *fallback = maker->fallback;
 
 	if (maker->state == NULL)
-		maker->state =
-			fallback->tally->create(maker->cxt, maker->type, fallback->collation, fallback->constant);
+		maker->state = fallback->tally->create(maker->cxt, maker->type, fallback->collation,
+											   fallback->constant);
 	return maker->state;
 }
 

@@ -239,7 +239,6 @@ agreed_support(GpuAggState *state)
 	return support;
 }
 
-
 void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {

@@ -172,8 +172,8 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 
 /*
  * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
- * Notes them in *engine: gpu_max_n and its like, aggregates of counted values, exact aggregates, and
- * others.
+ * Notes them in *engine: gpu_max_n and its like, aggregates of counted values, exact aggregates,
+ * and others.
  */
 static Cost
 fallback_cost(GroupQuery *query, EngineQuery *engine)

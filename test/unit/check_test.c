@@ -315,8 +315,8 @@ wrong_batches(void)
 	BATCH(query.nsets = 1; query.sets[0].col = 2);
 	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY;
 		  query.slots[1].monoid = MONOID_COUNT);
-	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, 2, -1, 0}));
-	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, -1, 2, 0}));
+	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, 2, -1, 0, 0}));
+	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, -1, 2, 0, 0}));
 	BATCH(batch.buffer = 4);
 	BATCH(batch.bytes = BUFFER + 1);
 	BATCH(batch.ncols = 2);

@@ -351,8 +351,8 @@ check_counted(QueryRun *run, const int64_t *values, int n, int64_t first, int64_
 }
 
 /*
- * Checks the sets of add_sets: distinct values, mode, picked and counted values. The reference is the sorted
- * values of each group. Returns false if a call failed.
+ * Checks the sets of add_sets: distinct values, mode, picked and counted values. The reference is
+ * the sorted values of each group. Returns false if a call failed.
  */
 static bool
 check_sets(QueryRun *run)
