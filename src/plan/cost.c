@@ -212,7 +212,7 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
  * Returns whether each group's rows may arrive in the aggregates' order while groups are hashed: a
  * Sort has that order alone.  The states of all groups are then in memory at once, and may keep all
  * values.  Only the CPU engine knows which operators need the order of hashed rows.  It runs all
- * queries with fallback aggregates other than gpu_max_n and its like, and those of counted values.
+ * queries with fallback aggregates other than gpu_max_n and its like.
  */
 bool
 plan_hashes_ordered(GroupQuery *query)
@@ -221,7 +221,7 @@ plan_hashes_ordered(GroupQuery *query)
 	Path *input = query->input_rel->cheapest_total_path;
 
 	(void) fallback_cost(query, &engine);
-	return (engine.fallbacks || engine.exact_variances) &&
+	return (engine.fallbacks || engine.tallies || engine.exact_variances) &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }
