@@ -284,6 +284,8 @@ extern "C"
 		GpuaggCheck check[GPUAGG_MAX_CHECKS];
 	} GpuaggProgram;
 
+	struct GpuaggKeyParts; /* rows that were partitioned by key, see below */
+
 	typedef struct GpuaggHist
 	{
 		GpuaggBins bins;
@@ -292,6 +294,12 @@ extern "C"
 		int64_t nrows; /* below 2^32 in one call */
 		GpuaggHistStatus *status;
 		GpuaggHistStrategy strategy; /* AUTO: chosen by the model in hist_model.h */
+		/*
+		 * The rows were partitioned by key and their groups have bins; of `bins` only nbins is
+		 * read, which exceeds all of these.  Returns UNSUPPORTED for operators without a form in
+		 * shared memory, and if the bins of a partition do not fit there.  NULL: they were not.
+		 */
+		const struct GpuaggKeyParts *parts;
 		/* only in TILES: */
 		const GpuaggProgram *program; /* in device memory; or NULL */
 		const VectorProgram *steps; /* its steps in host memory, to choose a faster kernel that has
@@ -462,6 +470,76 @@ extern "C"
 	 */
 	GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 									   gpuagg_stream stream);
+
+/*
+ * ---- group-by of very many groups ---------------------------------------
+ *
+ * Rows are moved to partitions by the hash of their keys, with the columns that operators read.  A
+ * block numbers the groups of a partition in shared memory.  Then only groups are looked up, not
+ * rows, and a histogram adds the rows of each partition in shared memory:
+ *
+ *	gpuagg_group_partition	moves the rows and numbers the groups
+ *	(the caller reads *counts: there are counts->groups groups, and keys has their keys)
+ *	gpuagg_group_lookup of keys[], with the result in bins[], as often as the table is full; or,
+ *	if the table has no groups, gpuagg_group_adopt
+ *	gpuagg_hist_update	for any number of calls, with GpuaggHist.parts
+ *
+ * The same key may not be counted twice in counts->groups: each key of the rows is in keys[] once.
+ * If some partition has more groups than shared memory, counts->overflows is not 0 and nothing else
+ * is valid.  That happens only if there are more groups than `groups` said.
+ */
+#define GPUAGG_MAX_MOVED 8
+
+	typedef struct GpuaggKeyCounts
+	{
+		unsigned long long groups;    /* different keys */
+		unsigned long long overflows; /* partitions with too many groups */
+	} GpuaggKeyCounts;
+
+	typedef struct GpuaggKeyParts
+	{
+		/* the caller sets these: */
+		int64_t nrows;  /* below 2^32 */
+		int64_t groups; /* about how many different keys there are, or more */
+		int nmoved;     /* columns that operators read, without NULLs and filters */
+		GpuaggColumn moved[GPUAGG_MAX_MOVED]; /* not NATIVE */
+		int numbers; /* move numbers of rows instead of columns, for any columns and filters */
+		/* gpuagg_group_partition sets these; all arrays are in its workspace: */
+		GpuaggKeyCounts *counts;
+		void *keys;        /* [group] */
+		int32_t *bins;     /* [group]; the caller fills it */
+		int dense;         /* gpuagg_group_adopt was called: the bins are the numbers of groups */
+		int nparts;        /* partitions */
+		int most_groups;   /* of a partition */
+		int most_splits;   /* split partitions */
+		uint32_t *first;   /* [partition] first group */
+		uint32_t *ngroups; /* [partition] groups */
+		uint16_t *number;  /* [moved row] number of its group within the partition */
+		uint32_t *row;     /* [moved row] number of the row; or NULL */
+		void *to[GPUAGG_MAX_MOVED]; /* [moved row] columns */
+		void *items;                /* work items, and their counters */
+		uint32_t *item_counters;
+		uint32_t *split_done;
+		uint32_t *split_items;
+	} GpuaggKeyParts;
+
+	/*
+	 * Moves rows to partitions, without those that the filter leaves out, and numbers their groups.
+	 * Of the table only key_bytes and seed are read.  Returns UNSUPPORTED for too many groups, and
+	 * for columns and keys that are too wide for the shared memory of the device.
+	 */
+	GpuaggCudaStatus gpuagg_group_partition(const GpuaggGroupTable *table, const void *keys,
+											const uint8_t *filter, GpuaggKeyParts *parts,
+											void *workspace, size_t *workspace_bytes,
+											gpuagg_stream stream);
+	/*
+	 * Makes the groups of *parts, counts->groups in number, the groups of an empty table with room
+	 * for them.  Its slots stay empty: gpuagg_group_fill must come before a lookup or growth.
+	 */
+	GpuaggCudaStatus gpuagg_group_adopt(const GpuaggGroupTable *table, GpuaggKeyParts *parts,
+										int64_t groups, gpuagg_stream stream);
+	/* Clears the slots of a table and fills them with its groups. */
+	GpuaggCudaStatus gpuagg_group_fill(const GpuaggGroupTable *table, gpuagg_stream stream);
 
 #ifdef __cplusplus
 }

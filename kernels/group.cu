@@ -412,6 +412,28 @@ grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ Grou
 	}
 }
 
+/* Fills empty slots with the groups whose keys the table has. */
+template <int BYTES>
+static __global__ void
+fill_kernel(const __grid_constant__ GroupArgs args)
+{
+	constexpr int WORDS = BYTES == 16 ? 2 : 1;
+	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+	u64 groups = min(args.counters->groups, args.capacity);
+	u64 stride = (u64) gridDim.x * blockDim.x;
+
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < groups; i += stride)
+	{
+		Key<WORDS> k = load_key<BYTES>(args.keys, (u32) i);
+		u32 at = slot_of(hash_key(args.hash, k), args.nslots);
+
+		while (atomicCAS(&slots[at].state, SLOT_EMPTY, SLOT_BIN + (u32) i) != SLOT_EMPTY)
+			at = next_slot(at, args.nslots);
+		for (int w = 0; w < WORDS; w++)
+			slots[at].key[w] = k.w[w];
+	}
+}
+
 /* ---- the table's interface --------------------------------------------------- */
 
 GPUAGG_API size_t
@@ -540,5 +562,25 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
 				old, made);
 	CUDA_TRY_LAUNCH("grow_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_group_fill(const GpuaggGroupTable *table, gpuagg_stream stream)
+{
+	const DeviceFacts *facts;
+	GroupArgs args = group_args(table);
+	void (*fill)(GroupArgs);
+
+	if (!is_table_valid(table))
+		return GPUAGG_CUDA_INVALID;
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	CUDA_TRY(cudaMemsetAsync(table->slots, 0,
+							 gpuagg_group_slot_bytes(table->key_bytes, table->capacity), stream));
+	fill = table->key_bytes == 4 ? fill_kernel<4> :
+		table->key_bytes == 8    ? fill_kernel<8> :
+								   fill_kernel<16>;
+	fill<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(args);
+	CUDA_TRY_LAUNCH("fill_kernel");
 	return GPUAGG_CUDA_OK;
 }

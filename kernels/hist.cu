@@ -301,6 +301,34 @@ point_slots_to_moved_columns(HistPlan &plan)
 		}
 }
 
+void
+hist_plan_items(int64_t nrows, const DeviceFacts &facts, PartPlan &part, Workspace &ws)
+{
+	part.split_item_rows =
+		(u32) (nrows / facts.sms / PARTITION_SPLIT_ITEMS_PER_SM + PARTITION_MIN_SPLIT_ITEM_ROWS);
+	part.max_item_rows =
+		max(PARTITION_MAX_ITEM_SPLITS * part.split_item_rows, (u32) (nrows / part.parts / 4 * 5));
+	part.max_splits = (u32) (nrows / part.max_item_rows + 1);
+	part.max_items = part.parts + part.max_splits + (u32) (nrows / part.split_item_rows) + 1;
+	part.cursor = ws.take<u32>(part.parts);
+	part.item = ws.take<HistItem>(part.max_items);
+	part.counter = ws.take<u32>(HIST_NCOUNTERS);
+	part.split_done = ws.take<u32>(part.max_splits);
+	part.split_items = ws.take<u32>(part.max_splits);
+}
+
+/* Points the arguments of the kernels to the arrays of a partition. */
+static void
+set_partitioned(const PartPlan &part, HistPartitioned &args)
+{
+	args.bin = (const uint16_t *) part.bin;
+	args.row = part.row;
+	args.item = part.item;
+	args.counter = part.counter;
+	args.split_done = part.split_done;
+	args.split_items = part.split_items;
+}
+
 /* Takes workspace for a partition, and for an exchange if there is one, and sets their plans. */
 static void
 plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
@@ -315,21 +343,11 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
 	part.shift = hist_log2_ceil(part.part_bins);
-	part.split_item_rows = (u32) (hist->nrows / facts.sms / PARTITION_SPLIT_ITEMS_PER_SM +
-								  PARTITION_MIN_SPLIT_ITEM_ROWS);
-	part.max_item_rows = max(PARTITION_MAX_ITEM_SPLITS * part.split_item_rows,
-							 (u32) (hist->nrows / part.parts / 4 * 5));
-	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
-	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.split_item_rows) + 1;
 	exchange_zeros = plan.exchange.owners ? hist_exchange_zeroed_words(args) : 0;
 	args.zeros = (u32) exchange_zeros + part.parts;
 	args.zero = ws.take<u32>(args.zeros);
 	part.start = args.zero ? args.zero + exchange_zeros : nullptr;
-	part.cursor = ws.take<u32>(part.parts);
-	part.item = ws.take<HistItem>(part.max_items);
-	part.counter = ws.take<u32>(HIST_NCOUNTERS);
-	part.split_done = ws.take<u32>(part.max_splits);
-	part.split_items = ws.take<u32>(part.max_splits);
+	hist_plan_items(hist->nrows, facts, part, ws);
 	plan_moved_columns(hist, plan, ws);
 	if (plan.exchange.owners)
 	{
@@ -338,14 +356,81 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		args.part.exchanged = plan.exchange.taken;
 	}
 	plan_partition_groups(hist, plan, ws);
-	args.part.bin = (const uint16_t *) part.bin;
-	args.part.row = part.row;
-	args.part.item = part.item;
-	args.part.counter = part.counter;
-	args.part.split_done = part.split_done;
-	args.part.split_items = part.split_items;
+	set_partitioned(part, args.part);
 	args.limb_bins = part.part_bins;
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
+}
+
+/*
+ * Points slots of a call whose rows were partitioned by key to the moved columns. Returns false if
+ * some input was not moved.
+ */
+static bool
+find_moved_columns(const GpuaggKeyParts &parts, HistPlan &plan)
+{
+	PartColumns &cols = plan.part.columns;
+
+	cols.n = parts.nmoved;
+	for (int i = 0; i < cols.n; i++)
+	{
+		cols.from[i] = parts.moved[i].values;
+		cols.bytes[i] = hist_type_bytes(parts.moved[i].type);
+		cols.to[i] = parts.to[i];
+	}
+	for (int s = 0; s < plan.args.nslots; s++)
+	{
+		const HistSlot &slot = plan.args.slot[s];
+
+		/* adds no column if the input was moved */
+		if (!can_move_inputs(slot) || !add_moved_column(cols, slot.x) ||
+			!add_moved_column(cols, slot.y) || cols.n > parts.nmoved)
+			return false;
+	}
+	return true;
+}
+
+/* Plans a call whose rows were partitioned by key. */
+static GpuaggCudaStatus
+plan_key_parts(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	static const HistWidth widths[] = {{4, 24, false, false}, {4, 28, false, false},
+									   {3, 28, false, false}};
+	const GpuaggKeyParts &parts = *hist->parts;
+	HistArgs &args = plan.args;
+	HistDevice dev = hist_device(facts, args);
+	int bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+	bool fits = false;
+
+	if (plan.global.nslots > 0 || plan.argmax.nslots > 0 || hist->nrows != parts.nrows)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	for (const HistWidth &width : widths)
+		if (!fits)
+		{
+			hist_size_slots(args, width, bits, hist_log2_ceil(hist->nrows + 1));
+			fits = (int64_t) 4 * args.words * parts.most_groups <= dev.shared_bytes;
+		}
+	if (!fits)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	plan.model = HistModel();
+	plan.model.form = HIST_FORM_PARTITION;
+	plan.model.passes = 1;
+	plan.model.pass_bins = parts.most_groups;
+	plan.model.partitions = parts.nparts;
+	plan.part = PartPlan();
+	plan.part.moved = find_moved_columns(parts, plan);
+	if (!plan.part.moved && !parts.numbers)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	args.part.first = parts.first;
+	args.part.groups = parts.ngroups;
+	args.part.bins = parts.dense ? nullptr : parts.bins;
+	plan.part.bin = parts.number;
+	plan.part.row = plan.part.moved ? nullptr : parts.row;
+	plan.part.item = (HistItem *) parts.items;
+	plan.part.counter = parts.item_counters;
+	plan.part.split_done = parts.split_done;
+	plan.part.split_items = parts.split_items;
+	set_partitioned(plan.part, args.part);
+	return GPUAGG_CUDA_OK;
 }
 
 /* Sets the numbers of passes and of copies in args from the model. */
@@ -563,8 +648,11 @@ plan_call(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	STATUS_TRY(init_args(hist, args));
 	if (hist->strategy == GPUAGG_HIST_TILES)
 		return plan_tiles(hist, facts, plan);
-	STATUS_TRY(hist_check_bins(hist->bins));
-	args.bins = hist->bins;
+	if (hist->parts && (hist->bins.nbins < 1 || hist->bins.nbins >= INT32_MAX))
+		return GPUAGG_CUDA_INVALID;
+	if (!hist->parts)
+		STATUS_TRY(hist_check_bins(hist->bins));
+	args.bins = hist->parts ? make_index_bins(nullptr, hist->bins.nbins) : hist->bins;
 	args.report = true;
 	plan.global = plan.argmax = args;
 	for (int s = 0; s < hist->nslots; s++)
@@ -583,7 +671,9 @@ plan_call(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	}
 	for (int s = 0; s < args.nslots; s++)
 		args.locks = args.locks || hist_needs_locks(args.slot[s]);
-	if (args.nslots > 0)
+	if (hist->parts)
+		STATUS_TRY(plan_key_parts(hist, facts, plan));
+	else if (args.nslots > 0)
 		choose_form(hist, facts, plan);
 	if (plan.model.form == HIST_FORM_GLOBAL)
 	{
@@ -657,7 +747,12 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	HistArgs &args = plan.args;
 
 	*bytes = nullptr;
-	if (plan.model.form == HIST_FORM_PARTITION)
+	if (hist->parts)
+	{
+		args.limb_bins = args.pass_bins;
+		args.limb = ws.take<u64>((size_t) hist->parts->most_splits * args.limbs * args.limb_bins);
+	}
+	else if (plan.model.form == HIST_FORM_PARTITION)
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes =
@@ -726,7 +821,8 @@ plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, Hist
 		bytes = 0, most;
 	int *log2;
 
-	if (!args.locks)
+	/* copies of so many bins as to partition rows by key gain nothing */
+	if (!args.locks || hist->parts)
 		return;
 	for (int s = 0; s < args.nslots; s++)
 		if (locks_out_of_window(args.slot[s].op))
@@ -767,6 +863,13 @@ launch_slots_with_form(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const
 {
 	HistArgs &args = plan.args;
 
+	if (hist->parts)
+	{
+		STATUS_TRY(hist_launch_prepare(args, facts, stream));
+		STATUS_TRY(hist_launch_clear_splits(args, facts, stream));
+		point_slots_to_moved_columns(plan);
+		return hist_launch_partitioned(args, facts, stream);
+	}
 	if (plan.model.form == HIST_FORM_PARTITION && !bins_are_a_column(hist->bins))
 		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows,
 									(int32_t *) args.bins.column[0].values, hist->status, stream));

@@ -139,13 +139,17 @@ struct HistItem
 };
 
 /*
- * Rows that hist_partition.cu has moved to partitions by bin range. All arrays are in device
- * memory.
+ * Rows that hist_partition.cu has moved to partitions by bin range, or group_partition.cu by the
+ * hash of their keys. All arrays are in device memory.
  */
 struct HistPartitioned
 {
 	const HistItem *item; /* [work item]; NULL: rows are not partitioned */
 	const uint16_t *bin;  /* [row] bin number within the partition */
+	/* Rows partitioned by key: */
+	const u32 *first;    /* [partition] number of its first group; NULL: bin ranges */
+	const u32 *groups;   /* [partition] number of its groups */
+	const int32_t *bins; /* [group] its bin; NULL: its number */
 	/* [row] number of the row in the caller's columns. NULL: the columns were moved. */
 	const u32 *row;
 	u32 *counter;           /* [HistCounter] */
@@ -201,6 +205,33 @@ struct HistArgs
 	/* partitioned calls */
 	HistPartitioned part;
 };
+
+/* The bins of a partition. */
+struct PartBins
+{
+	u32 bin0; /* the first bin, or, if rows are partitioned by key, the number of the first group */
+	u32 n;
+};
+
+/* Returns the bins of partition p. */
+static __device__ __forceinline__ PartBins
+bins_of_partition(const HistArgs &args, u32 p)
+{
+	u32 bin0 = p * args.pass_bins;
+
+	if (args.part.first)
+		return {args.part.first[p], args.part.groups[p]};
+	return {bin0, min(args.pass_bins, (u32) args.bins.nbins - bin0)};
+}
+
+/*
+ * Returns the bin of a group: of bin0 plus the number within the partition. bins: HistPartitioned.
+ */
+static __device__ __forceinline__ u32
+bin_of_group(const int32_t *bins, u32 group)
+{
+	return bins ? (u32) bins[group] : group;
+}
 
 /* Counters of a partitioned call in device memory. */
 enum HistCounter

@@ -379,6 +379,9 @@ add_row_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0,
 
 	FastShared place = make_fast_shared<KIND>(args, fast, counting, shared,
 											  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
+
+	if (PARTITIONED)
+		place.bins = args.part.bins;
 	FixWindow<DIGITS> window(args, fast.slot);
 	const bool bounded = !PARTITIONED && nbins <= Tuned::FAST_MAX_BOUNDED_BINS &&
 		(fast_is_extreme(KIND) || fast.joined[0] >= 0);
@@ -488,6 +491,7 @@ __launch_bounds__(fast_sm_threads(KIND), 1)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
+	const int32_t *bins = args.part.bins;
 	u32 plane = args.pass_bins;
 	u32 nitems;
 
@@ -505,24 +509,22 @@ __launch_bounds__(fast_sm_threads(KIND), 1)
 			return;
 
 		HistItem item = args.part.item[next];
-		u32 bin0 = item.part * args.pass_bins;
-		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
-
+		PartBins own = bins_of_partition(args, item.part);
 		HotBin<fast_digits(KIND)> hot = {NO_BIN, 0, {}};
 
 		if (fast_digits(KIND) > 0 && item.split >= 0)
 			hot.bin = sample_hot_bin(args.part.bin, item);
-		add_row_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1,
-											false, hot, nullptr);
+		add_row_range<KIND, 0, true, false>(args, fast, shared, own.bin0, own.n, item.row0,
+											item.row1, false, hot, nullptr);
 		if (hot.bin != NO_BIN)
 			flush_hot_bin(args, fast, hot,
 						  args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
 		if (item.split < 0)
-			flush_fast_to_states<KIND>(args, fast, shared, plane, n,
-									   [=](u32 b) { return bin0 + b; });
+			flush_fast_to_states<KIND>(args, fast, shared, plane, own.n,
+									   [=](u32 b) { return bin_of_group(bins, own.bin0 + b); });
 		else
-			flush_split_partition(args, shared, bin0, n, item.split, &last);
+			flush_split_partition(args, shared, own.bin0, own.n, item.split, &last);
 	}
 }
 

@@ -121,12 +121,13 @@ struct FastShared
 	u32 nbins; /* number of bins */
 	int log2_copies;
 	u32 copy; /* the copy that this thread adds to */
+	const int32_t *bins = nullptr; /* as HistPartitioned.bins */
 
 	/* Returns the bin of the word at index `at` of a plane. */
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
 	{
-		return bin0 + (at >> log2_copies);
+		return bin_of_group(bins, bin0 + (at >> log2_copies));
 	}
 };
 

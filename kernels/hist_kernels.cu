@@ -298,21 +298,24 @@ add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
 	switch (slot.form)
 	{
 		case HIST_INT:
-			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j], lo[j], hi[j]););
+			EACH_ROW(add_integer(args, slot, p + at, plane,
+								 bin_of_group(args.part.bins, bin0 + bin[j]), lo[j], hi[j]););
 		case HIST_INTSQ:
 			ROW_AFTER_ROW(if (has) add_square(slot, p + at, plane, l););
 		case HIST_FIX:
 		case HIST_ACCUM:
 		case HIST_REGR:
-			ROW_AFTER_ROW(bool out_of_window =
-							  has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
+			ROW_AFTER_ROW(u32 own = has ? bin_of_group(args.part.bins, bin0 + b) : 0;
+						  bool out_of_window =
+							  has && !add_floats(args, slot, s, p + at, plane, own, l, h);
 						  if (__any_sync(~0u, out_of_window)) change_rows<CHANGE_OUT_OF_WINDOW>(
-							  args, s, bin_in_block_copy(args, s, bin0 + b), out_of_window, l, h););
+							  args, s, bin_in_block_copy(args, s, own), out_of_window, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
 			ROW_AFTER_ROW(u64 code = max_code(slot.op, l); if (has && code == 0 && slot.wide_state)
-							  change_decimal_extreme(args, s, bin0 + b, (int64_t) l);
+							  change_decimal_extreme(
+								  args, s, bin_of_group(args.part.bins, bin0 + b), (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
 			add_cas_rows<Tuned::HIST_ROWS_PER_THREAD>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
@@ -447,6 +450,7 @@ __launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
+	const int32_t *bins = args.part.bins;
 	u32 nitems;
 
 	wait_for_predecessor();
@@ -465,17 +469,17 @@ __launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
 			return;
 
 		HistItem item = args.part.item[next];
-		u32 bin0 = item.part * args.pass_bins;
-		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
+		PartBins own = bins_of_partition(args, item.part);
 
-		add_rows(args, shared, 0, bin0, n, item.row0, item.row1, false);
+		add_rows(args, shared, 0, own.bin0, own.n, item.row0, item.row1, false);
 		__syncthreads();
 		/* before any thread combines limbs with states */
 		hot_entries_flush(args);
 		if (item.split < 0)
-			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });
+			flush_to_states(args, shared, args.pass_bins, own.n,
+							[=](u32 b) { return bin_of_group(bins, own.bin0 + b); });
 		else
-			flush_split_partition(args, shared, bin0, n, item.split, &last);
+			flush_split_partition(args, shared, own.bin0, own.n, item.split, &last);
 	}
 }
 

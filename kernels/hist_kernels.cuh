@@ -228,7 +228,23 @@ struct PartPlan
 	u32 *counter;
 	u32 *split_done;
 	u32 *split_items;
+	u32 *split_part; /* [split partition] its number; NULL: not needed */
 };
+
+/*
+ * Takes workspace for the work items of plan.parts partitions of nrows rows, and sets their limits
+ * in plan.
+ */
+void hist_plan_items(int64_t nrows, const DeviceFacts &facts, PartPlan &plan, Workspace &ws);
+/* Turns the numbers of rows in plan.start into first rows, and makes the work items. */
+GpuaggCudaStatus hist_launch_plan_items(const PartPlan &plan, const DeviceFacts &facts,
+										cudaStream_t stream);
+/*
+ * Clears the limbs of split partitions. If rows were partitioned by key, the work items may be
+ * taken again then.
+ */
+GpuaggCudaStatus hist_launch_clear_splits(const HistArgs &args, const DeviceFacts &facts,
+										  cudaStream_t stream);
 
 /*
  * An exchange of rows through the L2 cache, and its memory in the workspace; see hist_exchange.cu.

@@ -181,6 +181,8 @@ static __global__ void __launch_bounds__(1024)
 			{
 				plan.split_items[number] = items;
 				plan.split_done[number] = 0;
+				if (plan.split_part)
+					plan.split_part[number] = p;
 			}
 		}
 		__syncthreads();
@@ -194,7 +196,10 @@ static __global__ void __launch_bounds__(1024)
 	}
 }
 
-/* Clears the limbs of split partitions. Only the device has their number. */
+/*
+ * Clears the limbs of split partitions. Only the device has their number. Several calls may use one
+ * partition by key, so that this also resets what counts finished work items.
+ */
 static __global__ void
 clear_split_limbs_kernel(const __grid_constant__ HistArgs args)
 {
@@ -203,6 +208,13 @@ clear_split_limbs_kernel(const __grid_constant__ HistArgs args)
 	wait_for_predecessor();
 	let_successor_start();
 	n = (u64) args.part.counter[HIST_NSPLITS] * args.limbs * args.limb_bins;
+	if (args.part.first && blockIdx.x == 0)
+	{
+		for (u32 i = threadIdx.x; i < args.part.counter[HIST_NSPLITS]; i += blockDim.x)
+			args.part.split_done[i] = 0;
+		if (threadIdx.x == 0)
+			args.part.counter[HIST_NEXT] = 0;
+	}
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n;
 		 i += (u64) gridDim.x * blockDim.x)
 		args.limb[i] = 0;
@@ -368,6 +380,20 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 }
 
 GpuaggCudaStatus
+hist_launch_plan_items(const PartPlan &plan, const DeviceFacts &facts, cudaStream_t stream)
+{
+	CUDA_TRY(launch_early(plan_partition_items_kernel, 1, 1024, 0, facts, stream, plan));
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+hist_launch_clear_splits(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+{
+	CUDA_TRY(launch_early(clear_split_limbs_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
 hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 						   const DeviceFacts &facts, cudaStream_t stream)
 {
@@ -376,8 +402,8 @@ hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan, const Par
 	CUDA_TRY(allow_shared(count_partition_rows_kernel, facts));
 	CUDA_TRY(launch_early(count_partition_rows_kernel, PARTITION_COUNT_BLOCKS_PER_SM * facts.sms,
 						  PARTITION_THREADS_PER_BLOCK, bytes, facts, stream, args, plan));
-	CUDA_TRY(launch_early(plan_partition_items_kernel, 1, 1024, 0, facts, stream, plan));
-	CUDA_TRY(launch_early(clear_split_limbs_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
+	STATUS_TRY(hist_launch_plan_items(plan, facts, stream));
+	STATUS_TRY(hist_launch_clear_splits(args, facts, stream));
 	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream) :
 						  launch_scatter_rows(args, plan, facts, stream);
 }

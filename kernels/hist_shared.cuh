@@ -512,7 +512,7 @@ read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin,
 
 /*
  * Combines the limbs of bin bin0 + b with the bin's state of slot s. b is the index of the bin in
- * the limb planes.
+ * the limb planes. If rows are partitioned by key, bin0 + b is a group.
  */
 static __device__ __noinline__ void
 fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
@@ -522,7 +522,7 @@ fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 
 	for (int k = 0; k < slot.nlimbs; k++)
 		limb[k] = read_limb(args, slot, limbs, b, k);
-	fold_limbs(args, s, bin0 + b, limb);
+	fold_limbs(args, s, bin_of_group(args.part.bins, bin0 + b), limb);
 }
 
 /*

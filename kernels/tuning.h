@@ -192,6 +192,22 @@ static constexpr int GROUP_MAX_GROUPS_PER_CACHE_ENTRY = 2;
 static constexpr int GROUP_GROW_THREADS_PER_BLOCK = 256;
 static constexpr int GROUP_GROW_BLOCKS_PER_SM = 8;
 
+/* Rows partitioned by key (group_partition.cu). */
+
+/* Most groups of a partition; the words of their bins must fit shared memory. A power of two. */
+static constexpr int KEY_PART_MOST_GROUPS = 4096;
+/* Groups of a partition that are aimed at: random hashes make few partitions much larger. */
+static constexpr int KEY_PART_GOOD_GROUPS = 3072;
+/* log2 of the partitions, at least and at most; of those that one step makes. */
+static constexpr int KEY_PART_MIN_LOG2 = 8;
+static constexpr int KEY_PART_MAX_LOG2 = 15;
+static constexpr int KEY_PART_MAX_LOG2_IN_ONE_STEP = 9;
+/* The kernel that counts rows: threads of a block, one block on a multiprocessor. */
+static constexpr int KEY_PART_COUNT_THREADS_PER_BLOCK = 1024;
+/* The kernel that numbers groups: threads of a block, blocks of a multiprocessor. */
+static constexpr int KEY_PART_NUMBER_THREADS_PER_BLOCK = 512;
+static constexpr int KEY_PART_NUMBER_BLOCKS_PER_SM = 2;
+
 /* Runs (runs.cu). */
 
 /* Threads of a block; blocks of a multiprocessor, which set the number of chunks. */
@@ -301,6 +317,12 @@ struct TuningSm80
 	static constexpr int GROUP_KEYS_PER_THREAD = 4;
 	/* Buckets of the cache in shared memory where a key may be, from its first. */
 	static constexpr int GROUP_CACHE_BUCKETS_PER_KEY = 8;
+
+	/* Rows partitioned by key (group_partition.cu). */
+
+	/* Keys that a thread loads together to count rows, and to number groups. */
+	static constexpr int KEY_PART_COUNT_ROWS_PER_THREAD = 8;
+	static constexpr int KEY_PART_NUMBER_ROWS_PER_THREAD = 8;
 };
 
 /* Compute capability 9.0 and later: no value differs. */

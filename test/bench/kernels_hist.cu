@@ -760,6 +760,106 @@ struct HashRun
 	}
 };
 
+/*
+ * The same for many groups: rows are partitioned by key first, and the groups become those of an
+ * empty table.
+ */
+struct PartRun
+{
+	GpuaggGroupTable table = GpuaggGroupTable();
+	GpuaggKeyParts parts = GpuaggKeyParts();
+	BenchMemory unique, counters, count, sum, status;
+	std::unique_ptr<BenchMemory> moved, workspace;
+	size_t moved_bytes = 0, workspace_bytes = 0;
+	GpuaggHist hist = GpuaggHist();
+	const int64_t *keys;
+	GpuaggKeyCounts found;
+
+	PartRun(const int64_t *k, const double *v, int64_t n, int64_t groups, int64_t capacity)
+		: unique(capacity * 8), counters(sizeof(GpuaggGroupCounters)), count(capacity * 8),
+		  sum(capacity * 8), status(sizeof(GpuaggHistStatus)), keys(k)
+	{
+		table.key_bytes = 8;
+		table.capacity = capacity;
+		table.keys = unique.memory;
+		table.counters = counters.as<GpuaggGroupCounters>();
+		parts.nrows = n;
+		parts.groups = groups;
+		parts.nmoved = 1;
+		parts.moved[0].values = v;
+		parts.moved[0].type = GPUAGG_VALUE_F64;
+		STATUS_MUST(
+			gpuagg_group_partition(&table, keys, nullptr, &parts, nullptr, &moved_bytes, nullptr));
+		moved.reset(new BenchMemory(moved_bytes));
+		set_count_sum(hist, nullptr, v, n, capacity, count.memory, sum.memory);
+		hist.status = status.as<GpuaggHistStatus>();
+		hist.parts = &parts;
+		CUDA_MUST(cudaMemset(hist.status, 0, sizeof(GpuaggHistStatus)));
+		STATUS_MUST(gpuagg_hist_update(&hist, nullptr, &workspace_bytes, nullptr));
+		workspace.reset(new BenchMemory(workspace_bytes));
+	}
+	void
+	partition()
+	{
+		STATUS_MUST(gpuagg_group_partition(&table, keys, nullptr, &parts, moved->memory,
+										   &moved_bytes, nullptr));
+	}
+	void
+	read()
+	{
+		CUDA_MUST(cudaMemcpy(&found, parts.counts, sizeof(found), cudaMemcpyDeviceToHost));
+		if (found.overflows > 0)
+		{
+			fprintf(stderr, "%llu partitions have too many groups\n", found.overflows);
+			exit(2);
+		}
+	}
+	void
+	add()
+	{
+		STATUS_MUST(gpuagg_group_adopt(&table, &parts, (int64_t) found.groups, nullptr));
+		STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, count.memory, table.capacity, nullptr));
+		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sum.memory, table.capacity, nullptr));
+		STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &workspace_bytes, nullptr));
+	}
+	void
+	run()
+	{
+		partition();
+		read();
+		add();
+	}
+};
+
+/* Like bench_hash(), for rows that are partitioned by key.  It compares with bench_hash() itself. */
+static void
+bench_parts(const int64_t *keys, const double *values, bool zipf, GroupCheck *check,
+			double hash_rate, double target)
+{
+	BenchRow row;
+	int64_t n = check->n;
+	PartRun run(keys, values, n, check->groups, std::min(check->groups, n) + 1000);
+	const int32_t *bin;
+
+	run.run();
+	bin = check->bins_of_keys(run.unique.memory, (int64_t) run.found.groups);
+	row.correct = bin != nullptr &&
+		check->matches(run.count.memory, run.sum.memory, (int64_t) run.found.groups, bin);
+	row.ours_ms = bench_time(1, [&](int) { run.run(); });
+	row.problem = group_problem("partitioned", zipf, check->groups);
+	row.bytes = n * 16.0 + check->distinct * 24.0;
+	row.rows = (double) n;
+	row.peer1 = "hash";
+	row.peer1_ms = (double) n / hash_rate * 1e-6;
+	row.peer2 = "sort + reduce";
+	row.peer2_ms = sort_group_ms<int64_t>(keys, values, n, 64);
+	if (n == d_rows)
+		row.targets.push_back({BENCH_RATE, target});
+	bench_print(row);
+	printf("    partition %.3f ms, states and adding %.3f ms\n",
+		   bench_time(1, [&](int) { run.partition(); }), bench_time(1, [&](int) { run.add(); }));
+}
+
 /* Like bench_direct(), for sparse keys through a hash table. */
 static double
 bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *check, double target)
@@ -817,5 +917,8 @@ BENCH_PART(d, "group-by of 2^27 rows (or --max): count(*), sum(float8)")
 									 zipf ? direct[p] / 2 : d_targets[p].direct);
 			hash[p] = bench_hash(sparse.as<int64_t>(), values.as<double>(), zipf, &check,
 								 zipf ? hash[p] / 2 : d_targets[p].hash);
+			if (d_targets[p].groups >= 10000)
+				bench_parts(sparse.as<int64_t>(), values.as<double>(), zipf, &check, hash[p],
+							zipf ? hash[p] / 2 : d_targets[p].hash);
 		}
 }
