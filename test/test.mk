@@ -64,7 +64,7 @@ STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABIL
 # Segments and slices of stored columns are small, so that few rows need several, and tables of groups grow early. Buffers are
 # small, because each session allocates three.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
-                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DABSORB_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24 \
+                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DPARTED_ROWS=150 -DPARTED_GROUPS=60 -DABSORB_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24 \
                   -DARENA_BUFFER_BYTES=524288
 
 unit-tests: $(UNIT_TESTS)

@@ -261,3 +261,39 @@ slot_is_late(const WireQuery *q, int s)
 {
 	return slot_is_ordered(q, s) || q->slots[s].input != WIRE_ROWS;
 }
+
+bool
+slot_is_computed(const DeviceQuery *query, int s)
+{
+	const WireQuery *q = query->q;
+
+	if (s < 0)
+		return query->groups.states.row_counts.at != NULL;
+	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) &&
+		query->groups.source[s] == SOURCE_NONE;
+}
+
+GpuaggSlot
+kernel_slot(const DeviceQuery *query, const Rows *rows, int s)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	GpuaggSlot out = {.op = MONOID_COUNT, .states = query->groups.states.row_counts.at};
+
+	if (s < 0)
+		return out;
+	out.op = (MonoidId) slot->monoid;
+	out.states = query->groups.states.slot[s].at;
+	if (slot->col[0] >= 0)
+		out.x = kernel_column(&rows->cols[slot->col[0]]);
+	if (slot->col[1] >= 0)
+		out.y = kernel_column(&rows->cols[slot->col[1]]);
+	if (slot->filter >= 0)
+	{
+		const DeviceColumn *filter = &rows->cols[slot->filter];
+
+		out.filter = filter->values;
+		out.filter_computed = filter->computed;
+		out.filter_operand = filter->operand;
+	}
+	return out;
+}

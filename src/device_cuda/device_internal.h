@@ -133,6 +133,7 @@ typedef struct HashTable
 	GpuaggGroupTable table;
 	DeviceMemory memory;
 	bool shortened; /* its keys stand for ones of more than 16 bytes (packed_keys.c) */
+	bool unfilled;  /* it has keys, but no slots yet: a lookup must fill them first */
 } HashTable;
 
 /* Most parts of a key that exceeds 16 bytes: a column each, and one for NULL bits. */
@@ -167,6 +168,8 @@ typedef struct RowLocation
 {
 	GpuaggBins bins;
 	GpuaggRuns runs; /* used instead, if it has heads: the runs of equal keys that the rows form */
+	const GpuaggKeyParts *parts; /* not NULL: the rows were partitioned by key, and no row has a
+									bin */
 } RowLocation;
 
 /* Device memory for the rows that are being reduced; its contents do not outlive them. */
@@ -198,6 +201,13 @@ typedef struct StoredInput
 	StoreHold *holds; /* list; the query releases them when the device has finished with them */
 	int nmessages;    /* RESIDENT messages so far */
 } StoredInput;
+
+/* Rows that were partitioned by key (key_parts.c). */
+typedef struct PartedRows
+{
+	GpuaggKeyParts parts;
+	DeviceMemory memory; /* its arrays; their contents do not outlive the rows */
+} PartedRows;
 
 typedef struct OrderedRows OrderedRows;
 
@@ -252,6 +262,14 @@ typedef struct QueryStats
 #define SPLIT_ROWS (1 << 22)
 #endif
 
+/* So many rows of at least so many groups are partitioned by key; tests make both smaller. */
+#ifndef PARTED_ROWS
+#define PARTED_ROWS SPLIT_ROWS
+#endif
+#ifndef PARTED_GROUPS
+#define PARTED_GROUPS (1 << 19)
+#endif
+
 /* What kernels report, in device memory. */
 typedef struct KernelStatus
 {
@@ -284,6 +302,7 @@ struct DeviceQuery
 	RowLocation location;
 	Scratch scratch;
 	RunScratch runs;
+	PartedRows parted;
 	StoredInput stored;
 	LateInput late;
 	ResultList result;
@@ -399,6 +418,10 @@ extern size_t slot_state_bytes(const WireQuery *q, int s);
 extern bool slot_is_ordered(const WireQuery *q, int s);
 /* Returns whether slot s is reduced only when all rows are there: ordered, or over a set. */
 extern bool slot_is_late(const WireQuery *q, int s);
+/* Returns slot s as the kernel library takes it; -1: the number of rows of each group. */
+extern GpuaggSlot kernel_slot(const DeviceQuery *query, const Rows *rows, int s);
+/* Returns whether histograms of the rows compute slot s, with one state per group. */
+extern bool slot_is_computed(const DeviceQuery *query, int s);
 
 /* ---- lanes.c: functions of device_ops ---- */
 
@@ -562,6 +585,12 @@ extern DeviceStatus groups_fit(DeviceQuery *query, const Rows *rows, DeviceError
 extern DeviceStatus groups_look_up(DeviceQuery *query, const void *keys, const DeviceColumn *cols,
 								   const uint8_t *filter, int64_t n, int32_t *bins,
 								   DeviceError *error);
+/*
+ * Finds the bins of the n keys of parts, which are all different, as groups_look_up does; or makes
+ * them the groups of an empty table.
+ */
+extern DeviceStatus groups_add_parts(DeviceQuery *query, GpuaggKeyParts *parts, int64_t n,
+									 DeviceError *error);
 /* Returns the bins of FORM_DIRECT and FORM_SINGLE, as ranges of the key columns. */
 extern GpuaggBins groups_bins(const DeviceQuery *query, const Rows *rows);
 /* If groups may have no rows: returns the memory with the number of rows of each. */
@@ -573,6 +602,16 @@ extern const DeviceMemory *groups_row_counts(const DeviceQuery *query);
 extern void groups_direct_key(const DeviceQuery *query, int64_t bin, char *key, int key_bytes);
 /* Releases all groups; the form is FORM_UNKNOWN again. */
 extern void groups_release(DeviceQuery *query);
+
+/* ---- key_parts.c ---- */
+
+/*
+ * FORM_HASH: partitions rows by their keys, which are as the table has them, and finds the bins of
+ * their groups, if there are enough of both, the operators allow it and there is memory.  Sets
+ * *taken to whether it did.  Waits.
+ */
+extern DeviceStatus parts_locate(DeviceQuery *query, const Rows *rows, const void *keys,
+								 bool *taken, DeviceError *error);
 
 /* ---- row_bins.c ---- */
 
@@ -637,11 +676,7 @@ extern DeviceStatus cuda_reset(DeviceQuery *query, DeviceError *error);
  */
 extern DeviceStatus device_query_reduce_rows(DeviceQuery *query, const Rows *rows, bool *applied,
 											 DeviceError *error);
-/* Returns slot s as the kernel library takes it; -1: the number of rows of each group. */
-extern GpuaggSlot kernel_slot(const DeviceQuery *query, const Rows *rows, int s);
-/* Returns whether histograms of the rows compute slot s, with one state per group. */
-extern bool slot_is_computed(const DeviceQuery *query, int s);
-/* Releases `scratch` and `runs`. */
+/* Releases `scratch`, `runs` and `parted`. */
 extern void device_query_release_scratch(DeviceQuery *query);
 /* Releases the stored columns; the device must have finished with them. */
 extern void device_query_release_holds(DeviceQuery *query);

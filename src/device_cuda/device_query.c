@@ -30,6 +30,7 @@ device_query_release_scratch(DeviceQuery *query)
 	memory_release(query, &query->runs.before);
 	memory_release(query, &query->runs.sorted_keys);
 	memory_release(query, &query->runs.row_numbers);
+	memory_release(query, &query->parted.memory);
 	query->scratch.nzeros = 0;
 }
 
@@ -165,42 +166,6 @@ cuda_reset(DeviceQuery *query, DeviceError *error)
 
 /* ---- rows ---- */
 
-bool
-slot_is_computed(const DeviceQuery *query, int s)
-{
-	const WireQuery *q = query->q;
-
-	if (s < 0)
-		return query->groups.states.row_counts.at != NULL;
-	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) &&
-		query->groups.source[s] == SOURCE_NONE;
-}
-
-GpuaggSlot
-kernel_slot(const DeviceQuery *query, const Rows *rows, int s)
-{
-	const WireSlot *slot = &query->q->slots[s];
-	GpuaggSlot out = {.op = MONOID_COUNT, .states = query->groups.states.row_counts.at};
-
-	if (s < 0)
-		return out;
-	out.op = (MonoidId) slot->monoid;
-	out.states = query->groups.states.slot[s].at;
-	if (slot->col[0] >= 0)
-		out.x = kernel_column(&rows->cols[slot->col[0]]);
-	if (slot->col[1] >= 0)
-		out.y = kernel_column(&rows->cols[slot->col[1]]);
-	if (slot->filter >= 0)
-	{
-		const DeviceColumn *filter = &rows->cols[slot->filter];
-
-		out.filter = filter->values;
-		out.filter_computed = filter->computed;
-		out.filter_operand = filter->operand;
-	}
-	return out;
-}
-
 /*
  * All calls for rows are made twice.  The first pass only determines the memory that they need, so
  * that nothing has to be allocated after a call has changed states.
@@ -226,6 +191,7 @@ update_histogram(DeviceQuery *query, Pass *pass, GpuaggHist *hist, const GpuaggB
 		if (hist->slot[s].states == NULL)
 			return device_fail(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
 	hist->bins = *bins;
+	hist->parts = query->location.parts;
 	hist->nrows = rows->nrows;
 	hist->status = ((KernelStatus *) query->status.at)->call + pass->call++;
 	if (pass->sizing)
@@ -323,6 +289,7 @@ fill_call(const DeviceQuery *query, const Rows *rows, int *s, SlotSet *done, Gpu
 {
 	memset(hist, 0, sizeof(*hist));
 	hist->bins = query->location.bins;
+	hist->parts = query->location.parts;
 	hist->nrows = rows->nrows;
 	for (; *s < query->q->nslots && !call_is_full(hist, rows); (*s)++)
 	{

@@ -357,12 +357,26 @@ look_up_shortened(DeviceQuery *query, const DeviceColumn *cols, const uint8_t *f
 	return DEVICE_OK;
 }
 
+/* Fills the slots of the query's table, if it has keys only. */
+static DeviceStatus
+fill_slots(DeviceQuery *query, DeviceError *error)
+{
+	HashTable *hash = &query->groups.hash;
+
+	if (hash->unfilled)
+		KERNEL_CHECK(gpuagg_group_fill(&hash->table, query->stream));
+	hash->unfilled = false;
+	return DEVICE_OK;
+}
+
 DeviceStatus
 groups_look_up(DeviceQuery *query, const void *keys, const DeviceColumn *cols,
 			   const uint8_t *filter, int64_t n, int32_t *bins, DeviceError *error)
 {
 	Groups *groups = &query->groups;
 	bool full = true;
+
+	DEVICE_CHECK(fill_slots(query, error));
 
 	for (int retry = 0; full; retry = 1)
 	{
@@ -374,6 +388,35 @@ groups_look_up(DeviceQuery *query, const void *keys, const DeviceColumn *cols,
 		if (full)
 			DEVICE_CHECK(grow_hash(query, error));
 	}
+	return DEVICE_OK;
+}
+
+/* Replaces an empty table by one with room for n groups, and for the estimate. */
+static DeviceStatus
+enlarge_empty(DeviceQuery *query, int64_t n, DeviceError *error)
+{
+	HashTable hash = {.table = {.key_bytes = query->groups.hash.table.key_bytes}};
+	double estimate = query->q->est_groups * 1.25;
+	int64_t capacity = estimate > 4.0 * n ? 4 * n : estimate > n ? (int64_t) estimate : n;
+	GroupStates states;
+
+	DEVICE_CHECK(make_table_within_memory(query, capacity, n, &hash, &states, error));
+	replace_groups(query, FORM_HASH, &hash, &states);
+	return DEVICE_OK;
+}
+
+DeviceStatus
+groups_add_parts(DeviceQuery *query, GpuaggKeyParts *parts, int64_t n, DeviceError *error)
+{
+	Groups *groups = &query->groups;
+
+	if (groups->ntable > 0)
+		return groups_look_up(query, parts->keys, NULL, NULL, n, parts->bins, error);
+	if (n > groups->hash.table.capacity)
+		DEVICE_CHECK(enlarge_empty(query, n, error));
+	KERNEL_CHECK(gpuagg_group_adopt(&groups->hash.table, parts, n, query->stream));
+	groups->hash.unfilled = true;
+	groups->ntable = n;
 	return DEVICE_OK;
 }
 

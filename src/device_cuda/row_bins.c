@@ -71,21 +71,31 @@ locate_sorted(DeviceQuery *query, const Rows *rows, int64_t n, DeviceError *erro
 	return DEVICE_OK;
 }
 
-/* FORM_HASH: looks up the keys of the rows, and inserts new ones.  The bins are in scratch.bins. */
+/*
+ * FORM_HASH: looks up the keys of the rows, and inserts new ones.  The bins are in scratch.bins,
+ * unless the rows are partitioned by key.
+ */
 static DeviceStatus
 locate_hash(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	const void *keys = keys_in_place(query, rows);
 	int64_t n = 0;
+	bool parted;
 
-	DEVICE_CHECK(reserve_bins(query, rows, error));
 	if (query->groups.hash.shortened)
+	{
+		DEVICE_CHECK(reserve_bins(query, rows, error));
 		DEVICE_CHECK(keys_shorten(query, rows->cols, rows->filter, rows->nrows,
 								  query->scratch.bins.at, error));
+	}
 	else if (keys == NULL)
 		DEVICE_CHECK(pack_keys(query, rows, error));
 	if (keys == NULL)
 		keys = query->scratch.keys.at;
+	DEVICE_CHECK(parts_locate(query, rows, keys, &parted, error));
+	if (parted)
+		return DEVICE_OK;
+	DEVICE_CHECK(reserve_bins(query, rows, error));
 	DEVICE_CHECK(runs_sort(query, rows, keys, &n, error));
 	query->stats.sorted = n > 0;
 	if (query->stats.sorted)
@@ -185,6 +195,7 @@ groups_locate(DeviceQuery *query, const Rows *rows, DeviceError *error)
 
 	DEVICE_CHECK(groups_fit(query, rows, error));
 	query->location.runs = (GpuaggRuns){.heads = rows->heads, .before = rows->before};
+	query->location.parts = NULL;
 	query->location.bins = (GpuaggBins){.kind = GPUAGG_BIN_INDEX, .ncolumns = 1};
 	if (query->groups.form == FORM_DIRECT)
 		status = locate_direct(query, rows, error);
@@ -194,7 +205,7 @@ groups_locate(DeviceQuery *query, const Rows *rows, DeviceError *error)
 		status = DEVICE_OK;
 	else
 		status = locate_single(query, rows, error);
-	if (query->location.bins.kind == GPUAGG_BIN_INDEX)
+	if (query->location.bins.kind == GPUAGG_BIN_INDEX && query->location.parts == NULL)
 		query->location.bins.column[0] =
 			(GpuaggColumn){.values = groups_of_rows(query, rows), .type = GPUAGG_VALUE_I32};
 	query->location.bins.nbins =

@@ -319,6 +319,7 @@ test_query_make(TestQuery *t, const Model *m, Kind kind)
 	in->table.id = m->id;
 	in->buffer = random_below(ARENA_BUFFERS);
 	in->program.filter = VECTOR_NONE;
+	q->est_groups = random_below(3) * 400;
 	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER ||
 		kind == COMPUTED_KEYS)
 		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ?

@@ -201,7 +201,12 @@ test_all_kinds(void)
 		  stub_paired_bins);
 	printf("# two keys: %d histogram calls without bins, %d computations of bins\n",
 		   stub_paired_updates, stub_paired_bins);
-	stub_paired_updates = stub_paired_bins = 0;
+	printf("# %d times rows were partitioned by key, %d of them as the first ones\n",
+		   stub_partitions, stub_adoptions);
+	CHECK(rounds < MANY_ROUNDS || (stub_partitions > rounds && stub_adoptions > rounds),
+		  "rows were partitioned by key only %d times, %d of them as the first ones",
+		  stub_partitions, stub_adoptions);
+	stub_paired_updates = stub_paired_bins = stub_partitions = stub_adoptions = 0;
 #endif
 	printf("# %d queries taken immediately, %d later\n", taken_immediately, taken_later);
 	client_named_spans_taken = taken_immediately = taken_later = 0;

@@ -59,6 +59,9 @@ extern void stub_disarm(void);
 /* Histogram updates by two keys without bins, and computations of bins from two keys. */
 extern _Atomic int stub_paired_updates;
 extern _Atomic int stub_paired_bins;
+/* Rows that were partitioned by key: calls, and those whose table was empty. */
+extern _Atomic int stub_partitions;
+extern _Atomic int stub_adoptions;
 /* Returns the number of allocations of device memory that were not freed. */
 extern int stub_live(void);
 

@@ -48,6 +48,8 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	memset(choice, 0, sizeof(*choice));
 	choice->strategy = GPUAGG_HIST_GLOBAL;
 	choice->together = hist->nslots <= 3 && hist->bins.nbins % 3 != 2;
+	if (hist->parts)
+		return stub_check_parts(hist);
 	if (hist->strategy == GPUAGG_HIST_TILES && !tiles_support(hist))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	/* some calls in tiles are rejected, so that the callers have to divide them */
@@ -355,7 +357,8 @@ update_slots(const GpuaggHist *hist)
 
 	for (int64_t i = 0; i < hist->nrows; i++)
 	{
-		int64_t bin = bin_of(&hist->bins, i, hist->status);
+		int64_t bin = hist->parts ? stub_bin_of_parted_row(hist->parts, i) :
+									bin_of(&hist->bins, i, hist->status);
 
 		bins[i] = bin < hist->bins.nbins ? (int32_t) bin : -1;
 	}
@@ -383,6 +386,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 		if (status != GPUAGG_CUDA_OK)
 			return status;
 	}
+	if (hist->parts && stub_check_parts(hist) != GPUAGG_CUDA_OK)
+		return GPUAGG_CUDA_INVALID;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH_UPDATE();
 	stub_paired_updates += hist->bins.ncolumns == 2 && hist->strategy != GPUAGG_HIST_TILES;

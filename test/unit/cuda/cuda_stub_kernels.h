@@ -98,4 +98,11 @@ extern void stub_run_instruction(const VectorInstruction *in, const StubTables *
 								 const VectorConstant *constants, int64_t *values, uint8_t *states,
 								 int tile, int n);
 
+/* ---- rows partitioned by key ---- */
+
+/* Returns the bin of a row, or -1 if the row is left out. */
+extern int32_t stub_bin_of_parted_row(const GpuaggKeyParts *parts, int64_t i);
+/* Checks that the columns of a call over partitioned rows were moved with them. */
+extern GpuaggCudaStatus stub_check_parts(const GpuaggHist *hist);
+
 #endif /* GPUAGG_CUDA_STUB_KERNELS_H */
