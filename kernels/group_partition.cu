@@ -11,76 +11,15 @@
  *	plan_partition_items_kernel (hist_partition.cu)	first rows, and work items
  *	scatter_keys_kernel	moves keys and columns, or row numbers: once, or, if there are many
  *		partitions, first to groups of partitions and then to partitions
- *	clear_split_tables_kernel	clears the tables of split partitions
- *	number_groups_kernel	numbers the groups of each work item in shared memory
- *	gather_split_groups_kernel	copies the keys of split partitions
+ *	number_groups_kernel (group_number.cu)	numbers the groups of each work item in shared memory
  *
  * A partition with very many rows is split into several work items, as those of hist_partition.cu
- * are.  Their blocks number the same groups, so the partition has a small table in device memory
- * (group.cuh), in which a block looks up each group that is new to the block.
+ * are.
  *
  * The result is the groups, in the order of partitions, and for each row the number of its group
  * within the partition.  hist.cu adds rows with these numbers as the bins of a partition.
  */
-#include "group.cuh"
-#include "hist_kernels.cuh"
-#include "partition.cuh"
-
-/* ---- keys ------------------------------------------------------------------------- */
-
-/* The type that moves keys of a width. */
-template <int BYTES> struct MovedKey
-{
-	typedef u64 type;
-};
-template <> struct MovedKey<4>
-{
-	typedef u32 type;
-};
-template <> struct MovedKey<16>
-{
-	typedef Pair type;
-};
-
-static __device__ __forceinline__ u32
-load_moved(const u32 *p)
-{
-	return __ldcs(p);
-}
-static __device__ __forceinline__ u64
-load_moved(const u64 *p)
-{
-	return __ldcs(p);
-}
-static __device__ __forceinline__ Pair
-load_moved(const Pair *p)
-{
-	return {__ldcs(&p->lo), __ldcs(&p->hi)};
-}
-
-static __device__ __forceinline__ Key<1>
-key_of(u32 k)
-{
-	return {{k}};
-}
-static __device__ __forceinline__ Key<1>
-key_of(u64 k)
-{
-	return {{k}};
-}
-static __device__ __forceinline__ Key<2>
-key_of(const Pair &k)
-{
-	return {{k.lo, k.hi}};
-}
-
-/* Returns the upper half of a key's hash, whose top bits are the number of its partition. */
-template <typename K>
-static __device__ __forceinline__ u32
-upper_hash(const GpuaggHashKey &hash, const K &key)
-{
-	return (u32) (hash_key(hash, key_of(key)) >> 32);
-}
+#include "group_partition.cuh"
 
 /* ---- counts of rows --------------------------------------------------------------- */
 
@@ -175,7 +114,7 @@ struct KeyTile
 };
 
 /* Finds the tiles of a step.  A tile of a second step has rows of one group. */
-template <bool SECOND> struct KeyTiles
+template <bool SECOND, u32 ROWS> struct KeyTiles
 {
 	u32 total;
 
@@ -201,17 +140,15 @@ template <bool SECOND> struct KeyTiles
 
 		if (SECOND)
 		{
-			u32 g = threadIdx.x,
-				rows = g < args.groups ? row_of(args, g + 1) - row_of(args, g) : 0,
-				n = (rows + PARTITION_TILE_ROWS - 1) / PARTITION_TILE_ROWS,
-				upto = block_scan(n, scan, &total);
+			u32 g = threadIdx.x, rows = g < args.groups ? row_of(args, g + 1) - row_of(args, g) : 0,
+				n = (rows + ROWS - 1) / ROWS, upto = block_scan(n, scan, &total);
 
 			if (g < args.groups)
 				first()[g] = upto - n;
 			__syncthreads();
 		}
 		else
-			total = (u32) (((u64) args.nrows + PARTITION_TILE_ROWS - 1) / PARTITION_TILE_ROWS);
+			total = (u32) (((u64) args.nrows + ROWS - 1) / ROWS);
 	}
 	/* Returns tile t; without rows if there is none. */
 	__device__ __forceinline__ KeyTile
@@ -231,21 +168,21 @@ template <bool SECOND> struct KeyTiles
 			end = row_of(args, g + 1);
 			t -= first()[g];
 		}
-		base += (u32) t * PARTITION_TILE_ROWS;
-		return {base, base + min((u32) PARTITION_TILE_ROWS, end - base), g};
+		base += (u32) t * ROWS;
+		return {base, base + min(ROWS, end - base), g};
 	}
 };
 
 /* Loads the keys of a tile that exist.  Returns a bit for each. */
-template <typename K>
+template <typename K, int ITEMS>
 static __device__ __forceinline__ u32
-load_keys(const ScatterKeysArgs &args, const KeyTile &tile, K (&key)[PARTITION_ROWS_PER_THREAD])
+load_keys(const ScatterKeysArgs &args, const KeyTile &tile, K (&key)[ITEMS])
 {
 	const K *in = (const K *) args.keys + tile.base + threadIdx.x;
 	u32 rows = tile.end - tile.base, ok = 0;
 
 #pragma unroll
-	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+	for (int j = 0; j < ITEMS; j++)
 		if (j * PARTITION_THREADS_PER_BLOCK + threadIdx.x < rows)
 		{
 			ok |= 1u << j;
@@ -255,13 +192,14 @@ load_keys(const ScatterKeysArgs &args, const KeyTile &tile, K (&key)[PARTITION_R
 }
 
 /* Returns `ok` without the rows that the filter leaves out. */
+template <int ITEMS>
 static __device__ __forceinline__ u32
 filter_keys(const ScatterKeysArgs &args, const KeyTile &tile, u32 ok)
 {
 	const uint8_t *filter = args.filter + tile.base + threadIdx.x;
 
 #pragma unroll
-	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+	for (int j = 0; j < ITEMS; j++)
 		if ((ok >> j & 1) && !filter[j * PARTITION_THREADS_PER_BLOCK])
 			ok &= ~(1u << j);
 	return ok;
@@ -279,35 +217,26 @@ template <typename K> struct PutKey
 	}
 };
 
-/* The type that moves values of a width. */
-template <int WIDTH> struct MovedValue
-{
-	typedef u32 type;
-};
-template <> struct MovedValue<8>
-{
-	typedef u64 type;
-};
-
 /*
  * Moves rows to partitions, as scatter_rows_kernel of hist_partition.cu does.  WIDTH: width of all
  * columns; 0: widths differ. MORE: there are further columns.
  */
-template <int BYTES, int WIDTH, bool MORE, bool SECOND>
+template <int BYTES, int WIDTH, bool MORE, bool SECOND, int ITEMS>
 static __global__ void
-__launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
+__launch_bounds__(PARTITION_THREADS_PER_BLOCK, ITEMS < PARTITION_ROWS_PER_THREAD ? 2 : 1)
 	scatter_keys_kernel(const __grid_constant__ ScatterKeysArgs args)
 {
 	typedef typename MovedKey<BYTES>::type K;
 	typedef typename MovedValue<WIDTH>::type T;
-	PartTile t = {args.parts, sizeof(K), (u32) args.stage_bytes};
+	constexpr u32 ROWS = ITEMS * PARTITION_THREADS_PER_BLOCK;
+	PartTile t = {args.parts, sizeof(K), (u32) args.stage_bytes, ROWS};
 	PutKey<K> put = {(K *) args.to};
 	bool numbers = WIDTH == 4 && !SECOND && args.row,
 		 column = WIDTH != 0 && !numbers && args.columns.n > 0;
 	T *out = numbers ? (T *) args.row : column ? (T *) args.columns.to[0] : nullptr;
-	KeyTiles<SECOND> tiles;
+	KeyTiles<SECOND, ROWS> tiles;
 	KeyTile tile;
-	K key[PARTITION_ROWS_PER_THREAD];
+	K key[ITEMS];
 	u32 ok;
 
 	wait_for_predecessor();
@@ -319,19 +248,19 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 	for (u64 i = blockIdx.x; i < tiles.total; i += gridDim.x)
 	{
 		KeyTile next = tiles.at(args, i + gridDim.x);
-		u32 place[PARTITION_ROWS_PER_THREAD]; /* the partition above 16 bits of the place */
-		T v[PARTITION_ROWS_PER_THREAD];
+		u32 place[ITEMS]; /* the partition above 16 bits of the place */
+		T v[ITEMS];
 		TilePartitions used;
-		u32 moved = args.filter ? filter_keys(args, tile, ok) : ok;
+		u32 moved = args.filter ? filter_keys<ITEMS>(args, tile, ok) : ok;
 
 		if (column)
 			part_load<T>(moved, args.columns.from[0], tile.base, v);
 		else if (numbers)
 #pragma unroll
-			for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+			for (int j = 0; j < ITEMS; j++)
 				v[j] = (T) (tile.base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x);
 #pragma unroll
-		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+		for (int j = 0; j < ITEMS; j++)
 			if (moved >> j & 1)
 			{
 				u32 p = (upper_hash(args.hash, key[j]) >> args.shift) & (args.parts - 1);
@@ -340,7 +269,7 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 			}
 		used = part_reserve(t, args.cursor + tile.group * args.parts, 0, 0);
 #pragma unroll
-		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+		for (int j = 0; j < ITEMS; j++)
 			if (moved >> j & 1)
 			{
 				u32 p = place[j] >> 16;
@@ -354,386 +283,13 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 		/* further columns need the registers */
 		if (!MORE)
 			ok = load_keys(args, next, key);
-		part_write<K, T>(t, used, put, out);
+		part_write<K, T, ITEMS>(t, used, put, out);
 		for (int c = column; MORE && c < args.columns.n; c++)
 			part_move_column<WIDTH>(t, used.total, moved, place, args.columns.from[c], tile.base,
 									args.columns.to[c], args.columns.bytes[c]);
 		if (MORE)
 			ok = load_keys(args, next, key);
 		tile = next;
-	}
-}
-
-/* ---- numbers of groups ------------------------------------------------------------- */
-
-/* Slots of the table in shared memory; a slot more is for the key that marks free slots. */
-#define NUMBER_SLOTS (2 * KEY_PART_MOST_GROUPS)
-/* A limit of searches, which random hashes do not reach; no tuning constant. */
-#define NUMBER_MOST_PROBES 512
-/* The key of a free slot. */
-#define FREE_KEY (~0ULL)
-
-/*
- * A block's table of the keys of a work item, in shared memory.  Keys of up to 8 bytes are claimed
- * by one compare-and-swap.  A slot of a longer key has the place of a row with that key, in device
- * memory, plus one.
- */
-template <int BYTES> struct NumberTable
-{
-	typedef typename MovedKey<BYTES>::type K;
-	typedef typename MovedValue<BYTES == 16 ? 4 : 8>::type Entry;
-
-	const K *rows; /* keys of the work item */
-
-	static __device__ __forceinline__ Entry *
-	entries()
-	{
-		extern __shared__ __align__(16) char part_memory[];
-
-		return (Entry *) part_memory;
-	}
-	/* Returns the number of each slot's group. */
-	static __device__ __forceinline__ uint16_t *
-	numbers()
-	{
-		return (uint16_t *) (entries() + NUMBER_SLOTS + 2);
-	}
-	static __host__ __device__ __forceinline__ size_t
-	bytes()
-	{
-		return (NUMBER_SLOTS + 2) * (sizeof(Entry) + sizeof(uint16_t));
-	}
-	static __device__ __forceinline__ Entry
-	free_entry()
-	{
-		return BYTES == 16 ? (Entry) 0 : (Entry) FREE_KEY;
-	}
-	/* Frees all slots. */
-	static __device__ __forceinline__ void
-	clear()
-	{
-		u64 both = BYTES == 16 ? 0 : FREE_KEY;
-		ulonglong2 *vector = (ulonglong2 *) entries();
-		constexpr u32 VECTORS = NUMBER_SLOTS * sizeof(Entry) / sizeof(ulonglong2);
-
-		for (u32 i = threadIdx.x; i < VECTORS; i += blockDim.x)
-			vector[i] = make_ulonglong2(both, both);
-		if (threadIdx.x < 2)
-			entries()[NUMBER_SLOTS + threadIdx.x] = free_entry();
-	}
-	/*
-	 * Finds or inserts a key, the one of row `row` of the work item.  Sets `at` to its slot.
-	 * Returns whether it was inserted.  `lost` is set if the search is too long.
-	 */
-	__device__ __forceinline__ bool
-	find(const GpuaggHashKey &hash, const K &key, u32 row, u32 &at, bool &lost) const
-	{
-		at = (u32) hash_key(hash, key_of(key)) >> (32 - __ffs(NUMBER_SLOTS) + 1);
-		if constexpr (BYTES == 8)
-			if (key == FREE_KEY)
-			{
-				at = NUMBER_SLOTS;
-				return atomicCAS(entries() + at, (Entry) FREE_KEY, (Entry) 0) == FREE_KEY;
-			}
-		for (int probes = 0; probes < NUMBER_MOST_PROBES; probes++)
-		{
-			Entry *p = entries() + at, seen = *(volatile Entry *) p;
-
-			if (seen == free_entry())
-			{
-				Entry mine;
-
-				if constexpr (BYTES == 16)
-					mine = row + 1;
-				else
-					mine = key;
-				seen = atomicCAS(p, free_entry(), mine);
-				if (seen == free_entry())
-					return true;
-			}
-			if (is_key(seen, key))
-				return false;
-			at = (at + 1) & (NUMBER_SLOTS - 1);
-		}
-		lost = true;
-		return false;
-	}
-	/* Returns whether an entry that is not free has the key. */
-	__device__ __forceinline__ bool
-	is_key(Entry entry, const K &key) const
-	{
-		if constexpr (BYTES == 16)
-		{
-			const K *k = rows + (entry - 1);
-
-			return k->lo == key.lo && k->hi == key.hi;
-		}
-		else
-			return entry == (Entry) key;
-	}
-	/* Returns the key of slot `at`, which is not free. */
-	__device__ __forceinline__ K
-	key_at(u32 at) const
-	{
-		if constexpr (BYTES == 16)
-			return rows[entries()[at] - 1];
-		else
-			return at == NUMBER_SLOTS ? (K) FREE_KEY : (K) entries()[at];
-	}
-};
-
-/* Arguments of the kernels that number groups. */
-struct NumberArgs
-{
-	const void *keys; /* of moved rows */
-	uint16_t *number;
-	GpuaggHashKey hash;
-	int log2_parts;
-	const HistItem *item;
-	u32 *counter;
-	const u32 *split_part; /* [split partition] its number */
-	u32 *first;
-	u32 *ngroups;
-	void *groups; /* keys of groups */
-	GpuaggKeyCounts *counts;
-	/* tables of split partitions, one after another: */
-	char *split_slots;
-	size_t split_slot_bytes;
-	char *split_keys;
-	GpuaggGroupCounters *split_counters;
-};
-
-/* Returns the table of a split partition. */
-template <int BYTES>
-static __device__ __forceinline__ GroupArgs
-split_table(const NumberArgs &args, u32 split)
-{
-	GroupArgs table = GroupArgs();
-
-	table.slots = args.split_slots + split * args.split_slot_bytes;
-	table.nslots = 2 * KEY_PART_MOST_GROUPS + 64;
-	table.capacity = KEY_PART_MOST_GROUPS;
-	table.hash = args.hash;
-	table.most_probes = GROUP_MOST_PROBES;
-	table.keys = args.split_keys + (size_t) split * KEY_PART_MOST_GROUPS * BYTES;
-	table.counters = args.split_counters + split;
-	return table;
-}
-
-/* Clears the tables of split partitions. */
-static __global__ void
-clear_split_tables_kernel(const __grid_constant__ NumberArgs args)
-{
-	u32 nsplits;
-	uint4 *vector = (uint4 *) args.split_slots;
-	size_t vectors;
-
-	wait_for_predecessor();
-	let_successor_start();
-	nsplits = args.counter[HIST_NSPLITS];
-	vectors = nsplits * args.split_slot_bytes / sizeof(uint4);
-	for (size_t i = blockIdx.x * (size_t) blockDim.x + threadIdx.x; i < vectors;
-		 i += (size_t) gridDim.x * blockDim.x)
-		vector[i] = make_uint4(0, 0, 0, 0);
-	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < nsplits; i += gridDim.x * blockDim.x)
-		args.split_counters[i] = {0, 0, 0};
-}
-
-/* Looks up a key in the table of a split partition.  Returns its number, or -1 if it is full. */
-template <int BYTES, typename K>
-static __device__ __noinline__ int32_t
-number_in_split(const NumberArgs &args, u32 split, K key)
-{
-	GroupArgs table = split_table<BYTES>(args, split);
-	auto k = key_of(key);
-	/* the top bits are equal for all keys of the partition */
-	u64 hash = hash_key(args.hash, k) << args.log2_parts;
-
-	return find_or_insert_waiting<BYTES>(table, k, slot_of(hash, table.nslots));
-}
-
-/* What the threads of a block share while they number groups. */
-struct NumberBlock
-{
-	u32 next;  /* work item */
-	u32 used;  /* groups of the item so far */
-	u32 first; /* number of the partition's first group */
-};
-
-/*
- * Numbers the groups that the thread has claimed: claims has a bit for each key. Returns false if
- * there are too many groups.
- */
-template <int BYTES, int ITEMS, typename K>
-static __device__ __forceinline__ bool
-number_claims(const NumberArgs &args, const HistItem &item, NumberBlock &block, u32 claims,
-			  const K (&key)[ITEMS], const u32 (&at)[ITEMS])
-{
-	uint16_t *numbers = NumberTable<BYTES>::numbers();
-	u32 sum, id = 0;
-	bool room = true;
-
-	if (item.split < 0)
-	{
-		sum = warp_scan(__popc(claims));
-		if (threadIdx.x % 32 == 31 && sum)
-			id = atomicAdd(&block.used, sum);
-		id = __shfl_sync(~0u, id, 31) + sum;
-		room = id <= KEY_PART_MOST_GROUPS;
-		id -= __popc(claims);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (claims >> j & 1)
-				numbers[at[j]] = (uint16_t) id++;
-		return room;
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		if (claims >> j & 1)
-		{
-			int32_t number = number_in_split<BYTES>(args, (u32) item.split, key[j]);
-
-			numbers[at[j]] = (uint16_t) number;
-			room = room && number >= 0;
-		}
-	__syncwarp();
-	return room;
-}
-
-/* Numbers the groups of a work item.  Returns false if there are too many. */
-template <int BYTES>
-static __device__ __forceinline__ bool
-number_item(const NumberArgs &args, const HistItem &item, const NumberTable<BYTES> &table,
-			NumberBlock &block)
-{
-	typedef typename MovedKey<BYTES>::type K;
-	constexpr int ITEMS = Tuned::KEY_PART_NUMBER_ROWS_PER_THREAD;
-	constexpr u32 TILE = ITEMS * KEY_PART_NUMBER_THREADS_PER_BLOCK;
-	u32 rows = item.row1 - item.row0;
-	uint16_t *out = args.number + item.row0;
-
-	for (u64 base = threadIdx.x; base - threadIdx.x < rows; base += TILE)
-	{
-		K key[ITEMS];
-		u32 at[ITEMS], claims = 0;
-		bool lost = false, room;
-
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK < rows)
-				key[j] = load_moved(table.rows + base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK < rows &&
-				table.find(args.hash, key[j],
-						   (u32) base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK, at[j], lost))
-				claims |= 1u << j;
-		__syncwarp();
-		room = number_claims<BYTES, ITEMS>(args, item, block, claims, key, at);
-		/* all numbers of the tile are there after the barrier; they never change */
-		if (__syncthreads_or(lost || !room))
-			return false;
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK < rows)
-				out[base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK] =
-					NumberTable<BYTES>::numbers()[at[j]];
-	}
-	return true;
-}
-
-/* Gives the partition of a whole item its range of groups, and writes their keys. */
-template <int BYTES>
-static __device__ __forceinline__ void
-publish_groups(const NumberArgs &args, const HistItem &item, const NumberTable<BYTES> &table,
-			   NumberBlock &block)
-{
-	typedef typename MovedKey<BYTES>::type K;
-	K *out;
-
-	__syncthreads();
-	if (threadIdx.x == 0)
-	{
-		block.first = (u32) atomicAdd(&args.counts->groups, (u64) block.used);
-		args.first[item.part] = block.first;
-		args.ngroups[item.part] = block.used;
-	}
-	__syncthreads();
-	out = (K *) args.groups + block.first;
-	for (u32 i = threadIdx.x; i <= NUMBER_SLOTS; i += blockDim.x)
-		if (table.entries()[i] != table.free_entry())
-			out[table.numbers()[i]] = table.key_at(i);
-}
-
-/* Numbers the groups of all partitions.  Blocks take work items in order. */
-template <int BYTES>
-static __global__ void
-__launch_bounds__(KEY_PART_NUMBER_THREADS_PER_BLOCK, KEY_PART_NUMBER_BLOCKS_PER_SM)
-	number_groups_kernel(const __grid_constant__ NumberArgs args)
-{
-	typedef typename MovedKey<BYTES>::type K;
-	__shared__ NumberBlock block;
-	u32 nitems;
-
-	wait_for_predecessor();
-	let_successor_start();
-	nitems = args.counter[HIST_NITEMS];
-	for (;;)
-	{
-		__syncthreads();
-		if (threadIdx.x == 0)
-		{
-			block.next = atomicAdd(&args.counter[HIST_NEXT], 1u);
-			block.used = 0;
-		}
-		NumberTable<BYTES>::clear();
-		__syncthreads();
-		if (block.next >= nitems)
-			return;
-
-		HistItem item = args.item[block.next];
-		NumberTable<BYTES> table = {(const K *) args.keys + item.row0};
-
-		if (!number_item<BYTES>(args, item, table, block))
-		{
-			if (threadIdx.x == 0)
-				atomicAdd(&args.counts->overflows, 1ULL);
-			return;
-		}
-		if (item.split < 0)
-			publish_groups<BYTES>(args, item, table, block);
-	}
-}
-
-/* Gives each split partition its range of groups, and copies their keys.  A block takes one. */
-template <int BYTES>
-static __global__ void
-gather_split_groups_kernel(const __grid_constant__ NumberArgs args)
-{
-	typedef typename MovedKey<BYTES>::type K;
-	__shared__ u32 first;
-	u32 nsplits;
-
-	wait_for_predecessor();
-	let_successor_start();
-	nsplits = args.counter[HIST_NSPLITS];
-	if (args.counts->overflows)
-		return;
-	for (u32 s = blockIdx.x; s < nsplits; s += gridDim.x)
-	{
-		GroupArgs table = split_table<BYTES>(args, s);
-		u32 n = (u32) table.counters->groups;
-
-		__syncthreads();
-		if (threadIdx.x == 0)
-		{
-			first = (u32) atomicAdd(&args.counts->groups, (u64) n);
-			args.first[args.split_part[s]] = first;
-			args.ngroups[args.split_part[s]] = n;
-		}
-		__syncthreads();
-		for (u32 i = threadIdx.x; i < n; i += blockDim.x)
-			((K *) args.groups)[first + i] = ((const K *) table.keys)[i];
 	}
 }
 
@@ -855,8 +411,7 @@ plan_keys(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter
 	void *between = nullptr;
 
 	plan.key_bytes = table->key_bytes;
-	plan.log2_groups =
-		plan.log2_parts <= KEY_PART_MAX_LOG2_IN_ONE_STEP ? 0 : plan.log2_parts / 2;
+	plan.log2_groups = plan.log2_parts <= KEY_PART_MAX_LOG2_IN_ONE_STEP ? 0 : plan.log2_parts / 2;
 	plan.part.parts = 1u << plan.log2_parts;
 	plan.part.start = ws.take<u32>(plan.part.parts);
 	hist_plan_items(parts->nrows, facts, plan.part, ws);
@@ -904,9 +459,8 @@ static GpuaggCudaStatus
 launch_count_keys(const KeyPlan &plan, const DeviceFacts &facts, cudaStream_t stream)
 {
 	const ScatterKeysArgs &step = plan.step[0];
-	CountKeysArgs args = {step.keys,      step.filter,
-						  step.nrows,     step.hash,
-						  32 - plan.log2_parts, plan.part.parts,
+	CountKeysArgs args = {step.keys,      step.filter,          step.nrows,
+						  step.hash,      32 - plan.log2_parts, plan.part.parts,
 						  plan.part.start};
 
 	CUDA_TRY(cudaMemsetAsync(args.count, 0, args.parts * sizeof(u32), stream));
@@ -916,12 +470,28 @@ launch_count_keys(const KeyPlan &plan, const DeviceFacts &facts, cudaStream_t st
 	return hist_launch_plan_items(plan.part, facts, stream);
 }
 
+/* Returns the rows of a thread in a tile: fewer for few partitions, so that two blocks fit. */
+static int
+rows_of_thread(const ScatterKeysArgs &step)
+{
+	return step.parts > KEY_PART_MOST_IN_SMALL_TILE ? PARTITION_ROWS_PER_THREAD :
+													  KEY_PART_ROWS_PER_THREAD;
+}
+
+/* Returns the shared memory of a block of a step. */
+static size_t
+scatter_bytes(int key_bytes, const ScatterKeysArgs &step)
+{
+	return part_tile_bytes(key_bytes, step.stage_bytes, step.parts,
+						   (size_t) rows_of_thread(step) * PARTITION_THREADS_PER_BLOCK);
+}
+
 /* Queues scatter_keys_kernel for one step, in the instance for the widths of its columns. */
-template <int BYTES, bool SECOND>
+template <int BYTES, bool SECOND, int ITEMS>
 static GpuaggCudaStatus
 launch_scatter_keys(const ScatterKeysArgs &step, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t bytes = part_tile_bytes(BYTES, step.stage_bytes, step.parts);
+	size_t bytes = scatter_bytes(BYTES, step);
 	int width = step.columns.n ? step.columns.bytes[0] : 4;
 	bool one = step.columns.n <= 1;
 	void (*scatter)(ScatterKeysArgs);
@@ -929,14 +499,14 @@ launch_scatter_keys(const ScatterKeysArgs &step, const DeviceFacts &facts, cudaS
 	for (int c = 1; c < step.columns.n; c++)
 		if (step.columns.bytes[c] != width)
 			width = 0;
-	scatter = width == 4 ? (one ? scatter_keys_kernel<BYTES, 4, false, SECOND> :
-								  scatter_keys_kernel<BYTES, 4, true, SECOND>) :
-		width == 8       ? (one ? scatter_keys_kernel<BYTES, 8, false, SECOND> :
-								  scatter_keys_kernel<BYTES, 8, true, SECOND>) :
-						   scatter_keys_kernel<BYTES, 0, true, SECOND>;
+	scatter = width == 4 ? (one ? scatter_keys_kernel<BYTES, 4, false, SECOND, ITEMS> :
+								  scatter_keys_kernel<BYTES, 4, true, SECOND, ITEMS>) :
+		width == 8       ? (one ? scatter_keys_kernel<BYTES, 8, false, SECOND, ITEMS> :
+								  scatter_keys_kernel<BYTES, 8, true, SECOND, ITEMS>) :
+						   scatter_keys_kernel<BYTES, 0, true, SECOND, ITEMS>;
 	CUDA_TRY(allow_shared(scatter, facts));
-	CUDA_TRY(launch_early(scatter, facts.sms, PARTITION_THREADS_PER_BLOCK, bytes, facts, stream,
-						  step));
+	CUDA_TRY(launch_early(scatter, ITEMS < PARTITION_ROWS_PER_THREAD ? 2 * facts.sms : facts.sms,
+						  PARTITION_THREADS_PER_BLOCK, bytes, facts, stream, step));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -946,26 +516,25 @@ static GpuaggCudaStatus
 launch_partition_keys(const KeyPlan &plan, const DeviceFacts &facts, cudaStream_t stream)
 {
 	const NumberArgs &numbers = plan.numbers;
-	int blocks = KEY_PART_NUMBER_BLOCKS_PER_SM * facts.sms;
 
 	CUDA_TRY(cudaMemsetAsync(numbers.counts, 0, sizeof(*numbers.counts), stream));
 	STATUS_TRY(launch_count_keys<BYTES>(plan, facts, stream));
 	if (plan.log2_groups > 0)
 		/* a group starts where its first partition does */
 		CUDA_TRY(cudaMemcpy2DAsync(plan.group_cursor, sizeof(u32), plan.part.start,
-								   sizeof(u32) << (plan.log2_parts - plan.log2_groups),
-								   sizeof(u32), (size_t) 1 << plan.log2_groups,
-								   cudaMemcpyDeviceToDevice, stream));
-	STATUS_TRY((launch_scatter_keys<BYTES, false>(plan.step[0], facts, stream)));
+								   sizeof(u32) << (plan.log2_parts - plan.log2_groups), sizeof(u32),
+								   (size_t) 1 << plan.log2_groups, cudaMemcpyDeviceToDevice,
+								   stream));
+	if (rows_of_thread(plan.step[0]) == PARTITION_ROWS_PER_THREAD)
+		STATUS_TRY((launch_scatter_keys<BYTES, false, PARTITION_ROWS_PER_THREAD>(plan.step[0],
+																				 facts, stream)));
+	else
+		STATUS_TRY((launch_scatter_keys<BYTES, false, KEY_PART_ROWS_PER_THREAD>(plan.step[0], facts,
+																				stream)));
 	if (plan.log2_groups > 0)
-		STATUS_TRY((launch_scatter_keys<BYTES, true>(plan.step[1], facts, stream)));
-	CUDA_TRY(launch_early(clear_split_tables_kernel, facts.sms, 512, 0, facts, stream, numbers));
-	CUDA_TRY(allow_shared(number_groups_kernel<BYTES>, facts));
-	CUDA_TRY(launch_early(number_groups_kernel<BYTES>, blocks, KEY_PART_NUMBER_THREADS_PER_BLOCK,
-						  NumberTable<BYTES>::bytes(), facts, stream, numbers));
-	CUDA_TRY(launch_early(gather_split_groups_kernel<BYTES>, facts.sms, 512, 0, facts, stream,
-						  numbers));
-	return GPUAGG_CUDA_OK;
+		STATUS_TRY((launch_scatter_keys<BYTES, true, KEY_PART_ROWS_PER_THREAD>(plan.step[1], facts,
+																			   stream)));
+	return group_launch_number(BYTES, numbers, facts, stream);
 }
 
 /* Returns INVALID or UNSUPPORTED for rows that cannot be partitioned. */
@@ -999,8 +568,7 @@ gpuagg_group_partition(const GpuaggGroupTable *table, const void *keys, const ui
 		return GPUAGG_CUDA_UNSUPPORTED;
 	plan_keys(table, keys, filter, parts, *facts, plan, ws);
 	for (const ScatterKeysArgs &step : plan.step)
-		if (part_tile_bytes(table->key_bytes, step.stage_bytes, step.parts) + SHARED_RESERVE * 4 >
-			facts->smem_per_block)
+		if (scatter_bytes(table->key_bytes, step) + SHARED_RESERVE * 4 > facts->smem_per_block)
 			return GPUAGG_CUDA_UNSUPPORTED;
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (table->key_bytes == 4)

@@ -393,8 +393,8 @@ find_moved_columns(const GpuaggKeyParts &parts, HistPlan &plan)
 static GpuaggCudaStatus
 plan_key_parts(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	static const HistWidth widths[] = {{4, 24, false, false}, {4, 28, false, false},
-									   {3, 28, false, false}};
+	static const HistWidth widths[] = {
+		{4, 24, false, false}, {4, 28, false, false}, {3, 28, false, false}};
 	const GpuaggKeyParts &parts = *hist->parts;
 	HistArgs &args = plan.args;
 	HistDevice dev = hist_device(facts, args);

@@ -79,8 +79,10 @@ change_out_of_window(const HistArgs &args, const FastArgs &fast, const FastShare
 		{
 			u64 bits = __double_as_longlong((double) v[j]);
 
-			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
-									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
+			bool has = (out_of_window >> j & 1) && bits != 1ULL << 63;
+
+			/* the place of other items may be none */
+			change_rows<CHANGE_SUMS>(args, fast.slot, has ? place.bin_at(at[j]) : 0, has, bits, 0);
 		}
 }
 

@@ -444,6 +444,44 @@ add_row_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0,
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
+/* ---- states of a partition ------------------------------------------------------- */
+
+/* Brings the line at p into the L2 cache. */
+static __device__ __forceinline__ void
+prefetch_line(const void *p)
+{
+	asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(p)));
+}
+
+/*
+ * Brings the states of a partition's bins into the L2 cache while rows are added, so that the flush
+ * does not wait for them.
+ */
+template <int KIND>
+static __device__ __forceinline__ void
+prefetch_states(const HistArgs &args, const FastArgs &fast, const PartBins &own)
+{
+	/* bins that are neighbours share lines of 128 bytes */
+	u32 step = args.part.bins ? 1 : 16;
+
+	for (u32 b = step * threadIdx.x; b < own.n; b += step * blockDim.x)
+	{
+		u32 bin = bin_of_group(args.part.bins, own.bin0 + b);
+
+		if (fast.count >= 0)
+			prefetch_line((const int64_t *) args.slot[fast.count].states + bin);
+		if (KIND != FAST_NONE)
+		{
+			const HistSlot &slot = args.slot[fast.slot];
+			size_t bytes = slot.wide_state                        ? 16 :
+				KIND == FAST_MAX_I32 || slot.op == MONOID_SUM_F32 ? 4 :
+																	8;
+
+			prefetch_line((const char *) slot.states + bin * bytes);
+		}
+	}
+}
+
 /* ---- the kernels --------------------------------------------------------------- */
 
 /*
@@ -510,6 +548,10 @@ __launch_bounds__(fast_sm_threads(KIND), 1)
 
 		HistItem item = args.part.item[next];
 		PartBins own = bins_of_partition(args, item.part);
+
+		if (item.split < 0)
+			prefetch_states<KIND>(args, fast, own);
+
 		HotBin<fast_digits(KIND)> hot = {NO_BIN, 0, {}};
 
 		if (fast_digits(KIND) > 0 && item.split >= 0)

@@ -120,7 +120,7 @@ struct FastShared
 	u32 bin0;  /* first bin */
 	u32 nbins; /* number of bins */
 	int log2_copies;
-	u32 copy; /* the copy that this thread adds to */
+	u32 copy;                      /* the copy that this thread adds to */
 	const int32_t *bins = nullptr; /* as HistPartitioned.bins */
 
 	/* Returns the bin of the word at index `at` of a plane. */
@@ -206,26 +206,51 @@ flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shar
 {
 	if constexpr (KIND == FAST_NONE || fast_digits(KIND) > 0)
 	{
-		for (u32 b = threadIdx.x; b < n; b += blockDim.x)
-		{
-			if (fast.count >= 0)
-			{
-				u32 c = shared[(size_t) args.slot[fast.count].word * plane + b];
+		/* states whose loads are in flight together */
+		constexpr int ITEMS = 4;
 
-				if (c)
-					((int64_t *) args.slot[fast.count].states)[bin_of(b)] += c;
-			}
-			if (KIND != FAST_NONE)
-			{
-				const u32 *p = shared + (size_t) args.slot[fast.slot].word * plane + b;
-				gpuagg_u128 sum = p[0];
+		for (u32 first = threadIdx.x; first < n; first += ITEMS * blockDim.x)
+		{
+			u32 bin[ITEMS], c[ITEMS];
+			int64_t count[ITEMS];
+			double old[ITEMS];
 
 #pragma unroll
-				for (int w = 1; w <= fast_digits(KIND); w++)
-					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
-						<< fix_log2_weight(fast_digits(KIND), w);
-				if (p[0] != 0 || sum != 0)
-					fold_float_sum(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
+			for (int j = 0; j < ITEMS; j++)
+			{
+				u32 b = first + j * blockDim.x;
+
+				c[j] = 0;
+				if (b >= n)
+					continue;
+				bin[j] = bin_of(b);
+				if (fast.count >= 0)
+				{
+					c[j] = shared[(size_t) args.slot[fast.count].word * plane + b];
+					count[j] = ((const int64_t *) args.slot[fast.count].states)[bin[j]];
+				}
+				if (KIND != FAST_NONE)
+					old[j] = load_float_sum(args.slot[fast.slot], bin[j]);
+			}
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+			{
+				u32 b = first + j * blockDim.x;
+
+				if (c[j])
+					((int64_t *) args.slot[fast.count].states)[bin[j]] = count[j] + c[j];
+				if (KIND != FAST_NONE && b < n)
+				{
+					const u32 *p = shared + (size_t) args.slot[fast.slot].word * plane + b;
+					gpuagg_u128 sum = p[0];
+
+#pragma unroll
+					for (int w = 1; w <= fast_digits(KIND); w++)
+						sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
+							<< fix_log2_weight(fast_digits(KIND), w);
+					if (p[0] != 0 || sum != 0)
+						fold_float_sum(args, fast.slot, bin[j], (gpuagg_i128) sum, old[j]);
+				}
 			}
 		}
 	}

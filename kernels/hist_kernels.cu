@@ -313,9 +313,9 @@ add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
-			ROW_AFTER_ROW(u64 code = max_code(slot.op, l); if (has && code == 0 && slot.wide_state)
-							  change_decimal_extreme(
-								  args, s, bin_of_group(args.part.bins, bin0 + b), (int64_t) l);
+			ROW_AFTER_ROW(u64 code = max_code(slot.op, l);
+						  if (has && code == 0 && slot.wide_state) change_decimal_extreme(
+							  args, s, bin_of_group(args.part.bins, bin0 + b), (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
 			add_cas_rows<Tuned::HIST_ROWS_PER_THREAD>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);

@@ -271,12 +271,22 @@ replace_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- * Combines a float sum with the state of its bin. total: the sum in units of the slot's window, of
- * at least one row that is not -0.  Adds error bits to the call's status.  States are read from the
- * L2 cache, since out-of-window rows may have changed them there.
+ * Returns the state of a float sum.  It is read from the L2 cache, since out-of-window rows may
+ * have changed it there.
+ */
+static __device__ __forceinline__ double
+load_float_sum(const HistSlot &slot, u32 bin)
+{
+	return slot.op == MONOID_SUM_F32 ? (double) __ldcg((const float *) slot.states + bin) :
+									   __ldcg((const double *) slot.states + bin);
+}
+
+/*
+ * Combines a float sum with the state of its bin, which is `old`. total: the sum in units of the
+ * slot's window, of at least one row that is not -0.  Adds error bits to the call's status.
  */
 static __device__ __forceinline__ void
-fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
+fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total, double old)
 {
 	const HistSlot &slot = args.slot[s];
 	int err;
@@ -290,18 +300,17 @@ fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 	sum = i128_to_double(total, args.window[2 * s]);
 	if (slot.op == MONOID_SUM_F32)
 	{
-		float *p = (float *) slot.states + bin, a = __ldcg(p), b = (float) sum,
-			  r = sum_f32_combine(a, b);
+		float a = (float) old, b = (float) sum, r = sum_f32_combine(a, b);
 
-		*p = r;
+		((float *) slot.states)[bin] = r;
 		err = sum_f32_error(a, b, r) | (isinf(b) ? MONOID_ERR_OVERFLOW : 0);
 	}
 	else
 	{
-		double *p = (double *) slot.states + bin, a = __ldcg(p), r = sum_f64_combine(a, sum);
+		double r = sum_f64_combine(old, sum);
 
-		*p = r;
-		err = sum_f64_error(a, sum, r) | (isinf(sum) ? MONOID_ERR_OVERFLOW : 0);
+		((double *) slot.states)[bin] = r;
+		err = sum_f64_error(old, sum, r) | (isinf(sum) ? MONOID_ERR_OVERFLOW : 0);
 	}
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
@@ -487,7 +496,8 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			partial_from_integer_limbs(slot, limb, partial);
 			break;
 		case HIST_FIX:
-			fold_float_sum(args, s, bin, fix_limbs_to_i128(limb, slot.digits));
+			fold_float_sum(args, s, bin, fix_limbs_to_i128(limb, slot.digits),
+						   load_float_sum(slot, bin));
 			return;
 		case HIST_ACCUM:
 		case HIST_REGR:

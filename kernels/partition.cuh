@@ -34,8 +34,9 @@ struct Pair
 struct PartTile
 {
 	u32 parts;
-	u32 key_bytes;   /* bytes of a key, which decides the partition */
-	u32 stage_bytes; /* bytes of a value of the widest column */
+	u32 key_bytes;                  /* bytes of a key, which decides the partition */
+	u32 stage_bytes;                /* bytes of a value of the widest column */
+	u32 rows = PARTITION_TILE_ROWS; /* of a tile */
 
 	/* Returns the stage of the keys, which are in the order of partitions. */
 	__device__ __forceinline__ char *
@@ -49,7 +50,7 @@ struct PartTile
 	__device__ __forceinline__ char *
 	stage() const
 	{
-		return keys() + PARTITION_TILE_ROWS * key_bytes;
+		return keys() + rows * key_bytes;
 	}
 	/*
 	 * Returns the number of rows of each partition; after part_reserve, its first place in the
@@ -58,7 +59,7 @@ struct PartTile
 	__device__ __forceinline__ u32 *
 	count() const
 	{
-		return (u32 *) (stage() + PARTITION_TILE_ROWS * stage_bytes);
+		return (u32 *) (stage() + rows * stage_bytes);
 	}
 	/*
 	 * Returns deltas: the row in device memory is a place in the stage plus its partition's delta.
@@ -86,10 +87,9 @@ struct PartTile
 
 /* Returns the bytes of shared memory of a tile. */
 static inline __host__ __device__ size_t
-part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
+part_tile_bytes(int key_bytes, int stage_bytes, size_t parts, size_t rows = PARTITION_TILE_ROWS)
 {
-	return (size_t) PARTITION_TILE_ROWS * (key_bytes + stage_bytes + sizeof(uint16_t)) +
-		2 * (parts + 1) * sizeof(u32);
+	return rows * (key_bytes + stage_bytes + sizeof(uint16_t)) + 2 * (parts + 1) * sizeof(u32);
 }
 
 /*
@@ -187,28 +187,27 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
  * Loads values of the column `from` for the thread's rows whose bits are set in `ok`. base: the
  * tile's first row.
  */
-template <typename T>
+template <typename T, int ITEMS>
 static __device__ __forceinline__ void
-part_load(u32 ok, const void *from, u64 base, T (&v)[PARTITION_ROWS_PER_THREAD])
+part_load(u32 ok, const void *from, u64 base, T (&v)[ITEMS])
 {
 	const T *in = (const T *) from + base + threadIdx.x;
 
 #pragma unroll
-	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+	for (int j = 0; j < ITEMS; j++)
 		if (ok >> j & 1)
 			v[j] = in[j * PARTITION_THREADS_PER_BLOCK];
 }
 
 /* Stores the thread's values in a stage, v[j] at place[j] for each bit j in `ok`. */
-template <typename T>
+template <typename T, int ITEMS>
 static __device__ __forceinline__ void
-part_stage(char *stage, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
-		   const T (&v)[PARTITION_ROWS_PER_THREAD])
+part_stage(char *stage, u32 ok, const u32 (&place)[ITEMS], const T (&v)[ITEMS])
 {
 	T *staged = (T *) stage;
 
 #pragma unroll
-	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+	for (int j = 0; j < ITEMS; j++)
 		if (ok >> j & 1)
 			staged[place[j]] = v[j];
 }
@@ -218,7 +217,7 @@ part_stage(char *stage, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
  * NULL.  Rows past `last` are written to `last`.  Clears the counts for the next tile.  part() and
  * delta() stay valid.
  */
-template <typename K, typename T, typename Put>
+template <typename K, typename T, int ITEMS = PARTITION_ROWS_PER_THREAD, typename Put>
 static __device__ __forceinline__ void
 part_write(const PartTile &t, const TilePartitions &used, const Put &put, T *out, u32 last = ~0u)
 {
@@ -231,7 +230,7 @@ part_write(const PartTile &t, const TilePartitions &used, const Put &put, T *out
 
 	__syncthreads();
 #pragma unroll
-	for (int h = 0; h < PARTITION_ROWS_PER_THREAD; h += GROUP)
+	for (int h = 0; h < ITEMS; h += GROUP)
 	{
 		K k[GROUP];
 		T v[GROUP];
@@ -268,17 +267,17 @@ part_write(const PartTile &t, const TilePartitions &used, const Put &put, T *out
 }
 
 /* Moves a further column from `from` to `to` through the stage, after part_write. */
-template <typename T>
+template <typename T, int ITEMS>
 static __device__ __forceinline__ void
-part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
-		  const void *from, u64 base, void *to)
+part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[ITEMS], const void *from,
+		  u64 base, void *to)
 {
 	constexpr int GROUP = sizeof(T) <= 8 ? 8 : 4;
 	const T *in = (const T *) from + base + threadIdx.x;
 	T *staged = (T *) t.stage(), *out = (T *) to;
 
 #pragma unroll
-	for (int h = 0; h < PARTITION_ROWS_PER_THREAD; h += GROUP)
+	for (int h = 0; h < ITEMS; h += GROUP)
 	{
 		T v[GROUP];
 
@@ -293,7 +292,7 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROW
 	}
 	__syncthreads();
 #pragma unroll
-	for (int h = 0; h < PARTITION_ROWS_PER_THREAD; h += GROUP)
+	for (int h = 0; h < ITEMS; h += GROUP)
 	{
 		T w[GROUP];
 		u32 at[GROUP];
@@ -322,11 +321,10 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROW
  * differs.  Code for all widths needs too many registers, so common widths have kernels of their
  * own.
  */
-template <int BYTES>
+template <int BYTES, int ITEMS>
 static __device__ __forceinline__ void
-part_move_column(const PartTile &t, u32 total, u32 ok,
-				 const u32 (&place)[PARTITION_ROWS_PER_THREAD], const void *from, u64 base,
-				 void *out, int bytes)
+part_move_column(const PartTile &t, u32 total, u32 ok, const u32 (&place)[ITEMS], const void *from,
+				 u64 base, void *out, int bytes)
 {
 	if constexpr (BYTES == 4)
 		part_move<u32>(t, total, ok, place, from, base, out);

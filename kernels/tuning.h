@@ -202,6 +202,9 @@ static constexpr int KEY_PART_GOOD_GROUPS = 3072;
 static constexpr int KEY_PART_MIN_LOG2 = 8;
 static constexpr int KEY_PART_MAX_LOG2 = 15;
 static constexpr int KEY_PART_MAX_LOG2_IN_ONE_STEP = 9;
+/* Rows of a thread in a tile of up to this many partitions; larger tiles for more. */
+static constexpr int KEY_PART_ROWS_PER_THREAD = 8;
+static constexpr int KEY_PART_MOST_IN_SMALL_TILE = 256;
 /* The kernel that counts rows: threads of a block, one block on a multiprocessor. */
 static constexpr int KEY_PART_COUNT_THREADS_PER_BLOCK = 1024;
 /* The kernel that numbers groups: threads of a block, blocks of a multiprocessor. */

@@ -83,8 +83,7 @@ support_slots(const DeviceQuery *query, const Rows *rows, const GpuaggKeyParts *
 	for (int s = -1; s < query->q->nslots; s++)
 		if (slot_is_computed(query, s))
 		{
-			GpuaggHist hist = {
-				.bins.nbins = 1, .nslots = 2, .nrows = rows->nrows, .parts = parts};
+			GpuaggHist hist = {.bins.nbins = 1, .nslots = 2, .nrows = rows->nrows, .parts = parts};
 			GpuaggHistChoice choice;
 
 			hist.slot[0] = (GpuaggSlot){.op = MONOID_COUNT};
@@ -139,12 +138,12 @@ parts_locate(DeviceQuery *query, const Rows *rows, const void *keys, bool *taken
 	*taken = false;
 	if (!may_partition(query, rows))
 		return DEVICE_OK;
-	DEVICE_CHECK(partition_rows(query, rows, keys, expected_groups(query), &n, taken, &overflow,
-								error));
+	DEVICE_CHECK(
+		partition_rows(query, rows, keys, expected_groups(query), &n, taken, &overflow, error));
 	/* the estimate was too low */
 	if (overflow)
-		DEVICE_CHECK(partition_rows(query, rows, keys, (double) rows->nrows, &n, taken, &overflow,
-									error));
+		DEVICE_CHECK(
+			partition_rows(query, rows, keys, (double) rows->nrows, &n, taken, &overflow, error));
 	if (!*taken)
 	{
 		memory_release(query, &query->parted.memory);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -158,6 +159,29 @@ struct BenchHost
 		reserve(n * sizeof(T));
 		CUDA_MUST(cudaMemcpy(memory, device, n * sizeof(T), cudaMemcpyDeviceToHost));
 		return (const T *) memory;
+	}
+};
+
+/* A call of gpuagg_hist_update() with its memory. */
+struct HistUpdate
+{
+	GpuaggHist hist = GpuaggHist();
+	std::unique_ptr<BenchMemory> workspace;
+	BenchMemory status{sizeof(GpuaggHistStatus)};
+	size_t bytes = 0;
+
+	void
+	prepare()
+	{
+		hist.status = status.as<GpuaggHistStatus>();
+		CUDA_MUST(cudaMemset(hist.status, 0, sizeof(GpuaggHistStatus)));
+		STATUS_MUST(gpuagg_hist_update(&hist, nullptr, &bytes, nullptr));
+		workspace.reset(new BenchMemory(bytes));
+	}
+	void
+	run()
+	{
+		STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &bytes, nullptr));
 	}
 };
 

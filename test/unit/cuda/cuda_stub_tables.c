@@ -225,8 +225,10 @@ stub_check_parts(const GpuaggHist *hist)
 
 		if (slot->op == MONOID_ARGMAX || slot->op == MONOID_ARGMIN || slot->op == MONOID_MIN_DEC ||
 			slot->op == MONOID_MAX_DEC || hist->nrows != hist->parts->nrows ||
-			!was_moved(hist->parts, slot->op == MONOID_COUNT && !slot->x.validity ? &none : &slot->x) ||
-			!was_moved(hist->parts, slot->op == MONOID_COUNT && !slot->y.validity ? &none : &slot->y) ||
+			!was_moved(hist->parts,
+					   slot->op == MONOID_COUNT && !slot->x.validity ? &none : &slot->x) ||
+			!was_moved(hist->parts,
+					   slot->op == MONOID_COUNT && !slot->y.validity ? &none : &slot->y) ||
 			(slot->filter && !hist->parts->numbers))
 			return GPUAGG_CUDA_UNSUPPORTED;
 	}
