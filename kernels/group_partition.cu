@@ -470,12 +470,29 @@ launch_count_keys(const KeyPlan &plan, const DeviceFacts &facts, cudaStream_t st
 	return hist_launch_plan_items(plan.part, facts, stream);
 }
 
-/* Returns the rows of a thread in a tile: fewer for few partitions, so that two blocks fit. */
+/* Returns the width of all columns that a step moves, 4 or 8, or 0 for other ones. */
+static int
+common_width(const PartColumns &columns)
+{
+	int width = columns.n ? columns.bytes[0] : 4;
+
+	for (int c = 1; c < columns.n; c++)
+		if (columns.bytes[c] != width)
+			width = 0;
+	return width == 4 || width == 8 ? width : 0;
+}
+
+/*
+ * Returns the rows of a thread in a tile.  Tiles of few partitions and one column are small, so
+ * that a multiprocessor has two blocks; further columns need the registers.
+ */
 static int
 rows_of_thread(const ScatterKeysArgs &step)
 {
-	return step.parts > KEY_PART_MOST_IN_SMALL_TILE ? PARTITION_ROWS_PER_THREAD :
-													  KEY_PART_ROWS_PER_THREAD;
+	return step.parts <= KEY_PART_MOST_IN_SMALL_TILE && step.columns.n <= 1 &&
+			common_width(step.columns) ?
+		KEY_PART_ROWS_PER_THREAD :
+		PARTITION_ROWS_PER_THREAD;
 }
 
 /* Returns the shared memory of a block of a step. */
@@ -486,27 +503,38 @@ scatter_bytes(int key_bytes, const ScatterKeysArgs &step)
 						   (size_t) rows_of_thread(step) * PARTITION_THREADS_PER_BLOCK);
 }
 
-/* Queues scatter_keys_kernel for one step, in the instance for the widths of its columns. */
-template <int BYTES, bool SECOND, int ITEMS>
+/* Returns the instance of scatter_keys_kernel for the columns of a step. */
+template <int BYTES, bool SECOND>
+static auto
+choose_scatter(const ScatterKeysArgs &step) -> void (*)(ScatterKeysArgs)
+{
+	constexpr int SMALL = KEY_PART_ROWS_PER_THREAD, LARGE = PARTITION_ROWS_PER_THREAD;
+	int width = common_width(step.columns);
+
+	if (rows_of_thread(step) == SMALL)
+		return width == 8 ? scatter_keys_kernel<BYTES, 8, false, SECOND, SMALL> :
+							scatter_keys_kernel<BYTES, 4, false, SECOND, SMALL>;
+	/* a second step has few partitions */
+	if constexpr (!SECOND)
+		if (step.columns.n <= 1 && width)
+			return width == 8 ? scatter_keys_kernel<BYTES, 8, false, SECOND, LARGE> :
+								scatter_keys_kernel<BYTES, 4, false, SECOND, LARGE>;
+	return width == 8 ? scatter_keys_kernel<BYTES, 8, true, SECOND, LARGE> :
+		width == 4    ? scatter_keys_kernel<BYTES, 4, true, SECOND, LARGE> :
+						scatter_keys_kernel<BYTES, 0, true, SECOND, LARGE>;
+}
+
+/* Queues scatter_keys_kernel for one step. */
+template <int BYTES, bool SECOND>
 static GpuaggCudaStatus
 launch_scatter_keys(const ScatterKeysArgs &step, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t bytes = scatter_bytes(BYTES, step);
-	int width = step.columns.n ? step.columns.bytes[0] : 4;
-	bool one = step.columns.n <= 1;
-	void (*scatter)(ScatterKeysArgs);
+	void (*scatter)(ScatterKeysArgs) = choose_scatter<BYTES, SECOND>(step);
+	int blocks = rows_of_thread(step) == KEY_PART_ROWS_PER_THREAD ? 2 : 1;
 
-	for (int c = 1; c < step.columns.n; c++)
-		if (step.columns.bytes[c] != width)
-			width = 0;
-	scatter = width == 4 ? (one ? scatter_keys_kernel<BYTES, 4, false, SECOND, ITEMS> :
-								  scatter_keys_kernel<BYTES, 4, true, SECOND, ITEMS>) :
-		width == 8       ? (one ? scatter_keys_kernel<BYTES, 8, false, SECOND, ITEMS> :
-								  scatter_keys_kernel<BYTES, 8, true, SECOND, ITEMS>) :
-						   scatter_keys_kernel<BYTES, 0, true, SECOND, ITEMS>;
 	CUDA_TRY(allow_shared(scatter, facts));
-	CUDA_TRY(launch_early(scatter, ITEMS < PARTITION_ROWS_PER_THREAD ? 2 * facts.sms : facts.sms,
-						  PARTITION_THREADS_PER_BLOCK, bytes, facts, stream, step));
+	CUDA_TRY(launch_early(scatter, blocks * facts.sms, PARTITION_THREADS_PER_BLOCK,
+						  scatter_bytes(BYTES, step), facts, stream, step));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -525,15 +553,9 @@ launch_partition_keys(const KeyPlan &plan, const DeviceFacts &facts, cudaStream_
 								   sizeof(u32) << (plan.log2_parts - plan.log2_groups), sizeof(u32),
 								   (size_t) 1 << plan.log2_groups, cudaMemcpyDeviceToDevice,
 								   stream));
-	if (rows_of_thread(plan.step[0]) == PARTITION_ROWS_PER_THREAD)
-		STATUS_TRY((launch_scatter_keys<BYTES, false, PARTITION_ROWS_PER_THREAD>(plan.step[0],
-																				 facts, stream)));
-	else
-		STATUS_TRY((launch_scatter_keys<BYTES, false, KEY_PART_ROWS_PER_THREAD>(plan.step[0], facts,
-																				stream)));
+	STATUS_TRY((launch_scatter_keys<BYTES, false>(plan.step[0], facts, stream)));
 	if (plan.log2_groups > 0)
-		STATUS_TRY((launch_scatter_keys<BYTES, true, KEY_PART_ROWS_PER_THREAD>(plan.step[1], facts,
-																			   stream)));
+		STATUS_TRY((launch_scatter_keys<BYTES, true>(plan.step[1], facts, stream)));
 	return group_launch_number(BYTES, numbers, facts, stream);
 }
 
