@@ -558,6 +558,8 @@ test_several_keys(void)
 			  c.shortened > QUERIES / 10 && c.absorbed > QUERIES / 10 &&
 			  c.not_reduced > QUERIES / 10 && c.failed > QUERIES / 100,
 		  "too few queries of some kind");
+	CHECK(stub_partitions > QUERIES / 10, "rows were partitioned by key only %d times",
+		  stub_partitions);
 	printf("# %d direct, %d hash, %d of more than 16 bytes, %d absorbed, %d failed, "
 		   "%d batches not reduced\n",
 		   c.forms[FORM_DIRECT], c.forms[FORM_HASH], c.shortened, c.absorbed, c.failed,
