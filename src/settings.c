@@ -189,8 +189,8 @@ define_costs(void)
 							 "Sets the planner's estimate of the cost of each parallel worker that "
 							 "scans the column cache.",
 							 "It counts as parallel_setup_cost if that is less.",
-							 &gpuagg_worker_cost, 1000.0, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN,
-							 NULL, NULL, NULL);
+							 &gpuagg_worker_cost, 400.0, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL,
+							 NULL, NULL);
 	DefineCustomRealVariable(
 		"gpuagg.gpu_startup_cost",
 		"Sets the planner's estimate of the cost of a session with the GPU server.", NULL,

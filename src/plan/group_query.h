@@ -138,6 +138,13 @@ extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
 extern Cost plan_child_cost(PlannerInfo *root, Path *child);
 /* Returns the cost of exchanging groups in a parallel path. */
 extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
+/*
+ * Returns the share of the time of a scan of cached columns that its costs account for, from 0 to
+ * 1. They leave out what misses of the processor's caches take, as core's costs do.
+ */
+extern double plan_cost_scale(GroupQuery *query);
+/* A group that is exchanged accounts for so many times its cost of the time, like 150 ns. */
+#define EXCHANGE_SCALE 15.0
 /* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
 extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */
@@ -154,6 +161,8 @@ extern Cost plan_warm_saving(PlannerInfo *root, Path *path, bool fed);
 
 /* Returns the cost of each worker of a path over this partial path; 0: core's costs suffice. */
 extern Cost plan_worker_cost(PlannerInfo *root, const Path *partial);
+/* Returns the cost of n workers, if `worker` is that of each. */
+extern Cost plan_workers_cost(Cost worker, int n);
 /*
  * Returns the number of workers, at least 1 and at most `most`, with which a scan takes the least
  * time.  work: its cost without workers.  worker: the cost of each worker.

@@ -415,6 +415,31 @@ add_missed_scan(GroupQuery *query, Path *cheapest)
 }
 
 /*
+ * Returns the cost of a worker beside the query's other costs, which stand for more time where
+ * lookups miss the processor's caches.
+ */
+static Cost
+scaled_worker_cost(GroupQuery *query, const Path *partial)
+{
+	Cost worker = plan_worker_cost(query->root, partial);
+
+	return worker > 0 ? worker * plan_cost_scale(query) : 0;
+}
+
+/* Returns the cost of the workers of a partial path, and of what they exchange with the leader. */
+static Cost
+workers_cost(GroupQuery *query, const Path *partial)
+{
+	Cost exchange = plan_exchange_cost(query, partial);
+	Cost worker = scaled_worker_cost(query, partial);
+
+	/* exchanging a group takes as long as lookups of one or two rows that miss the caches */
+	if (worker > 0)
+		exchange *= Min(1, EXCHANGE_SCALE * plan_cost_scale(query));
+	return exchange + plan_workers_cost(worker, partial->parallel_workers);
+}
+
+/*
  * Adds a path over a partial input, whose rows the participants share.  If there are few groups,
  * the last participant returns all of them.  Many groups are merged and returned by all
  * participants in parallel (exec/parallel.c); this also makes a partial path for what is above.
@@ -432,8 +457,7 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 		!beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
-	exchange = plan_exchange_cost(query, partial) +
-		partial->parallel_workers * plan_worker_cost(query->root, partial);
+	exchange = workers_cost(query, partial);
 	cpath->path.total_cost += exchange;
 	cpath->path.startup_cost += exchange;
 	if (!query->partial)
@@ -514,14 +538,14 @@ core_is_parallel(const RelOptInfo *rel)
 
 /*
  * Returns a partial path that computes the query's inputs: core's, or a scan of the same table by
- * fewer workers if that takes less time (workers.c).
+ * another number of workers if that takes less time (workers.c).
  */
 static Path *
 partial_scan(GroupQuery *query, Path *partial)
 {
 	RelOptInfo *rel = query->input_rel;
-	Cost worker = rel->reloptkind == RELOPT_BASEREL ? plan_worker_cost(query->root, partial) : 0;
-	int workers = partial->parallel_workers;
+	Cost worker = rel->reloptkind == RELOPT_BASEREL ? scaled_worker_cost(query, partial) : 0;
+	int workers;
 	CustomPath *serial;
 	Path *scan = partial;
 
@@ -530,9 +554,11 @@ partial_scan(GroupQuery *query, Path *partial)
 	if (worker <= 0 || scan->pathtype != T_SeqScan)
 		return plan_path_of_inputs(query, partial);
 	serial = make_path(query, sequential_scan(query, 0), false, false);
-	workers = plan_choose_workers(serial->path.total_cost, worker, workers);
-	return workers < partial->parallel_workers ? sequential_scan(query, workers) :
-												 plan_path_of_inputs(query, partial);
+	workers = max_parallel_workers_per_gather * plan_cached_share(query->root, rel);
+	workers = plan_choose_workers(serial->path.total_cost, worker,
+								  Max(workers, partial->parallel_workers));
+	return workers != partial->parallel_workers ? sequential_scan(query, workers) :
+												  plan_path_of_inputs(query, partial);
 }
 
 /* Adds paths over partial input, unless the query cannot run in parallel or should not. */

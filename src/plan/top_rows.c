@@ -395,14 +395,16 @@ static Path *
 make_parallel_scan(TopRows *top, Path *partial)
 {
 	Path *scan;
+	Cost workers;
 	double rows;
 
 	if (partial->parallel_workers <= 0 || bound_is_subquery(top) ||
 		(scan = make_scan(top, partial)) == NULL || !scan->parallel_safe)
 		return NULL;
 	scan->parallel_aware = true;
-	scan->startup_cost += partial->parallel_workers * plan_worker_cost(top->root, partial);
-	scan->total_cost += partial->parallel_workers * plan_worker_cost(top->root, partial);
+	workers = plan_workers_cost(plan_worker_cost(top->root, partial), partial->parallel_workers);
+	scan->startup_cost += workers;
+	scan->total_cost += workers;
 	rows = scan->rows * (partial->parallel_workers + 1);
 	return (Path *) create_gather_path(top->root, top->output_rel, scan, scan->pathtarget, NULL,
 									   &rows);

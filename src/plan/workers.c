@@ -4,13 +4,19 @@
  *
  * Core derives it from the table's pages, three times as many for each further worker.  Cached
  * columns take a small fraction of the time of their pages, and then starting many workers takes
- * longer than the scan.  So the number is chosen that makes the estimated time least, up to that of
- * core.
+ * longer than the scan.  So the number is chosen that makes the estimated time least, up to
+ * max_parallel_workers_per_gather, or core's number where a table is not cached.
  *
- * A worker costs gpuagg.worker_cost, in addition to parallel_setup_cost for the first one.  The
- * cost applies to the fraction of a table that is cached: for pages, core's number of workers and
- * costs remain.  It is at most parallel_setup_cost, so that workers are free if that is 0.  A table
- * with a parallel_workers setting has that number, and its workers cost what they cost in core.
+ * Workers start one after another, and each takes gpuagg.worker_cost of the postmaster's time.
+ * Then they initialize themselves, all at the same time, which takes as long as START_WORKERS more
+ * of them; the leader has the scan to itself meanwhile.  Both costs apply to the fraction of a
+ * table that is cached: for pages, core's number of workers and costs remain.  A worker costs at
+ * most parallel_setup_cost, so that workers are free if that is 0.  A table with a parallel_workers
+ * setting has that number, and its workers cost what they cost in core.
+ *
+ * Measured on a host with 16 cores: a worker of a scan of 8 million cached rows takes 8 ms from its
+ * start to its first row, and the postmaster starts one in 0.4 ms.  The scan of two columns takes
+ * about 24 ms, or 24,000 in the planner's units.
  */
 #include "postgres.h"
 
@@ -20,6 +26,9 @@
 
 #include "plan/group_query.h"
 #include "settings.h"
+
+/* Workers that the postmaster starts while one of them initializes itself. */
+#define START_WORKERS 18
 
 Cost
 plan_worker_cost(PlannerInfo *root, const Path *partial)
@@ -52,12 +61,19 @@ plan_worker_cost(PlannerInfo *root, const Path *partial)
 	return Min(gpuagg_worker_cost, parallel_setup_cost) * plan_cached_share(root, rel);
 }
 
+Cost
+plan_workers_cost(Cost worker, int n)
+{
+	return n > 0 ? (START_WORKERS + n) * worker : 0;
+}
+
 int
 plan_choose_workers(Cost work, Cost worker, int most)
 {
 	Cost least = 0;
 	int best = most;
 
+	work = Max(work - START_WORKERS * worker, 0);
 	for (int n = 1; n <= most; n++)
 	{
 		/* as in core's get_parallel_divisor() */

@@ -87,10 +87,10 @@ SELECT scan('SELECT count(*), sum(a), min(a), max(a) FROM frozen WHERE a <> 0') 
 RESET gpuagg.require;
 DROP TABLE frozen, queries, wide;
 
--- The number of workers: PostgreSQL's own for pages; for cached columns fewer, or none, the less work there is.
+-- The number of workers: PostgreSQL's own for pages; for cached columns the more the more work there is, or none.
 SET gpuagg.cache = on;
 SET max_parallel_workers_per_gather = 6;
-SET parallel_setup_cost = 10;
+SET parallel_setup_cost = 3;
 CREATE TABLE narrow (a int, b int, c int, d date, f float8, pad text) WITH (autovacuum_enabled = off);
 INSERT INTO narrow SELECT i, i % 10, i % 1000, date '2024-01-01' + i % 40, i / 7.0, repeat('x', 400) FROM generate_series(1, 60000) i;
 VACUUM ANALYZE narrow;
@@ -105,7 +105,10 @@ INSERT INTO cheap (q) VALUES
     -- a few ranges have such values of a, and all have such values of c
     ('SELECT b, sum(f) FROM narrow WHERE a > 59000 GROUP BY b'),
     ('SELECT b, sum(f) FROM narrow WHERE c > 983 GROUP BY b'),
-    ('SELECT b, count(*) FROM (SELECT * FROM narrow UNION ALL SELECT * FROM narrow) s GROUP BY b');
+    ('SELECT b, count(*) FROM (SELECT * FROM narrow UNION ALL SELECT * FROM narrow) s GROUP BY b'),
+    -- many groups, or distinct values
+    ('SELECT a, count(*) FROM narrow GROUP BY a ORDER BY 2 DESC LIMIT 10'),
+    ('SELECT count(DISTINCT a) FROM narrow');
 SELECT n, workers(q) FROM cheap ORDER BY n;
 SELECT gpuagg_cache_prewarm('narrow') > 0 AS prewarmed;
 SELECT n, workers(q) FROM cheap ORDER BY n;
@@ -127,7 +130,7 @@ SET parallel_setup_cost = 1000;
 SELECT n, workers(q) FROM cheap ORDER BY n;
 SET parallel_setup_cost = 0;
 SELECT n, workers(q) FROM cheap ORDER BY n;
-SET parallel_setup_cost = 10;
+SET parallel_setup_cost = 3;
 -- a table's own number
 ALTER TABLE narrow SET (parallel_workers = 5);
 VACUUM ANALYZE narrow;
