@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
 #include "nodes/params.h"
 #include "nodes/primnodes.h"
 
@@ -77,6 +78,29 @@ extern bool expr_time_field(Node *arg, VectorField *field);
 
 /* Returns whether this is extract(epoch FROM interval). */
 extern bool expr_is_interval_epoch(Oid funcid, List *args);
+
+/* ---- fixed.c -------------------------------------------------------------------- */
+
+/*
+ * Returns whether the results of an expression, or of a list of them, depend on its columns,
+ * constants and some settings only: it has immutable functions of PostgreSQL's own, and no
+ * parameters.  False also if its nodes and constants take more than *room bytes, which it reduces.
+ */
+extern bool expr_is_fixed(Node *expr, Size *room);
+
+/*
+ * Appends the text of an expression or a plan, without estimates and places in the query's text,
+ * which say nothing about results.
+ */
+extern void expr_append_fixed(StringInfo buf, const void *node);
+/* Appends the settings on which results of expr_is_fixed() may depend. */
+extern void expr_append_settings(StringInfo buf);
+/* Appends the bytes of a number. */
+extern void expr_append_number(StringInfo buf, uint64 number);
+
+#define EXPR_DIGEST_BYTES 32
+/* Sets a digest of a description, which no other description has. */
+extern void expr_digest(const StringInfoData *buf, uint8 *digest);
 
 /* ---- harmless.c ---------------------------------------------------------------- */
 

@@ -296,6 +296,19 @@ kept_publish(void *data)
 }
 
 void
+kept_drop(const void *data)
+{
+	KeptResult *result = RESULT_OF(data);
+	StoredKept *entry;
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	entry = hash_search(cache_kept, &result->name, HASH_FIND, NULL);
+	if (entry && entry->result == result)
+		detach_result(entry);
+	LWLockRelease(cache_shared->change_lock);
+}
+
+void
 kept_release(const void *data)
 {
 	KeptResult *result = RESULT_OF(data);

@@ -53,6 +53,9 @@ extern void *kept_allocate(const KeptName *name, const KeptTables *tables, Size 
 /* Lets others find a result of kept_allocate(). */
 extern void kept_publish(void *result);
 
+/* Lets nobody find a pinned result any longer, so that another one can take its place. */
+extern void kept_drop(const void *result);
+
 /* Releases a pin. */
 extern void kept_release(const void *result);
 

@@ -2,145 +2,21 @@
  * device_lookups.c
  *	  The lookup tables of a program over rows that are cached on the devices (VECTOR_LOOKUP).
  *
- * A table has a cell for each number of a coded column's dictionary, or for each key of a join.
- * The second kind has the columns of the join's inner rows: the key, less the least key, is the
- * number of the cell, and cells of keys that no inner row has are NULL.  So a row is joined by one
- * load for each column.  This needs integer keys in a range for which a buffer has room.
- *
- * Cells are as narrow as their values allow (VectorTable).
+ * A table has a cell for each number of a coded column's dictionary (device_values.c), or for each
+ * key of a join.  The second kind has the columns of the join's inner rows: the key, less the least
+ * key, is the number of the cell, and cells of keys that no inner row has are NULL.  So a row is
+ * joined by one load for each column.  This needs integer keys in a range for which a buffer has
+ * room.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "columns/column_value.h"
 #include "common/interruptible.h"
+#include "engine_cuda/device_cells.h"
 #include "engine_cuda/device_rows.h"
-#include "engine_cuda/dictionaries.h"
 #include "feed/lookup.h"
-
-/*
- * Expressions are computed for so many values of a column for each row that the query reads.
- * Values of rows that were replaced stay in a dictionary; the server drops one with far more of
- * them.
- */
-#define VALUES_PER_ROW 8
-
-/* ---- values of a dictionary ---------------------------------------------------- */
-
-/*
- * Replaces the values of a key by codes of the query's own dictionary. Returns false if there is no
- * room for them, or if equal values look different.
- */
-static bool
-encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
-{
-	CudaEngine *cuda = r->cuda;
-	const CudaColumn *col = &cuda->query->cols[lookup->column];
-	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
-	bool ok = true;
-
-	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
-	{
-		int nrows = Min(cuda->env.batch_rows, n - at);
-		Column in = {
-			.type = COLUMN_DATUM, .values = unconstify(Datum *, values + at), .validity = validity};
-
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < nrows; i++)
-			if (lookup->states[at + i] == VECTOR_VALUE)
-				bitmap_set(validity, i);
-			else
-				bitmap_clear(validity, i);
-		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes,
-						  col->hashes);
-		if (dictionary_met_variant(col->dict))
-		{
-			expr_program_reject(r->program, "equal keys print differently");
-			ok = false;
-		}
-		for (int i = 0; i < nrows && ok; i++)
-		{
-			ok = col->codes[i] != NO_CODE;
-			lookup->values[at + i] = col->codes[i];
-			if (lookup->states[at + i] == VECTOR_NULL)
-				lookup->states[at + i] = VECTOR_VALUE;
-		}
-	}
-	if (!ok)
-		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
-	return ok;
-}
-
-/*
- * Fills a lookup of a key with codes of the query's own dictionary.  nulls: see
- * expr_lookup_evaluate(); null: also for NULL
- */
-static void
-fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls, uint32 n,
-				bool null)
-{
-	Datum *values = expr_lookup_evaluate(r->program, lookup, entries, nulls, n);
-
-	if (r->program->unsupported_reason == NULL &&
-		encode_keys(r, lookup, values, n + (null ? 1 : 0)))
-		expr_lookup_finish(lookup);
-	pfree(values);
-}
-
-/*
- * Rejects the program if it should not be computed for all values of the dictionary: they are too
- * many to be copied, or many more than the rows.
- */
-static void
-check_copied(Resident *r, const CudaDictionary *dict)
-{
-	if (dict->copied < dict->known.nentries)
-		expr_program_reject(r->program, "a column has too many values for an expression of them");
-	else if (dict->known.nentries > RESIDENT_LEAST_VALUES + VALUES_PER_ROW * r->rows->nrows)
-		expr_program_reject(r->program, "a column has far more values than the query reads rows");
-}
-
-/* Returns whether the program looks up values by the stored column's codes. */
-static bool
-is_looked_up(const ExprProgram *p, int s)
-{
-	for (int t = 0; t < p->nlookups; t++)
-		if (p->lookups[t].stored == s)
-			return true;
-	return false;
-}
-
-/* Fills the lookups of a coded column.  Returns false if the session is lost. */
-static bool
-fill_coded(Resident *r, int s)
-{
-	ExprProgram *p = r->program;
-	bool copy = is_looked_up(p, s);
-	const CudaDictionary *dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s],
-												 resident_attribute(r, s), r->outdated, copy);
-
-	if (dict == NULL)
-		return false;
-	r->wire.known[s] = dict->known;
-	if (copy)
-		check_copied(r, dict);
-	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
-	{
-		ExprLookup *lookup = &p->lookups[t];
-
-		if (lookup->stored != s)
-			continue;
-		if (lookup->type == COLUMN_DATUM)
-			fill_key_lookup(r, lookup, dict->values, NULL, dict->known.nentries, true);
-		else
-			expr_lookup_fill(p, lookup, dict->values, NULL, dict->known.nentries);
-		r->wire.tables[t] = (VectorTable){.n = dict->known.nentries};
-	}
-	cuda_dictionary_release(dict);
-	return true;
-}
 
 /* ---- columns of joins ------------------------------------------------------------ */
 
@@ -187,7 +63,7 @@ fill_column(Resident *r, ExprLookup *lookup)
 	const bool *nulls = column->byval ? column->nulls : NULL;
 
 	if (lookup->type == COLUMN_DATUM)
-		fill_key_lookup(r, lookup, column->values, nulls, n, null);
+		resident_fill_key_lookup(r, lookup, column->values, nulls, n, null);
 	else if (lookup->expr)
 		expr_lookup_fill(r->program, lookup, column->values, nulls, n);
 	else
@@ -252,26 +128,6 @@ fill_joins(Resident *r)
 
 /* ---- the message ------------------------------------------------------------------ */
 
-/* Chooses the form of a table's cells, and its place. */
-static void
-lay_out_table(const ExprLookup *lookup, VectorTable *table, uint64 *bytes)
-{
-	uint64 span = (uint64) lookup->interval.max - (uint64) lookup->interval.min;
-
-	table->form = lookup->interval.min > lookup->interval.max ? 1 :
-		span == 0                                             ? VECTOR_CELLS_BITS :
-		span < PG_UINT8_MAX                                   ? 1 :
-		span < PG_UINT16_MAX                                  ? 2 :
-		span < PG_UINT32_MAX                                  ? 4 :
-																VECTOR_CELLS_WIDE;
-	for (int64 i = 0; lookup->attno != 0 && i <= lookup->n; i++)
-		if (lookup->states[i] == VECTOR_UNDETERMINED)
-			table->form = VECTOR_CELLS_WIDE;
-	table->least = lookup->interval.min;
-	table->first = *bytes / 8;
-	*bytes += vector_table_bytes(table);
-}
-
 bool
 resident_fill_lookups(Resident *r)
 {
@@ -280,60 +136,23 @@ resident_fill_lookups(Resident *r)
 
 	r->wire.ntables = p->nlookups;
 	for (int s = 0; s < p->nstored; s++)
-		if (p->stored[s].coded && !fill_coded(r, s))
+		if (p->stored[s].coded && !resident_fill_coded(r, s))
 			return false;
 	r->outdated = false;
 	fill_joins(r);
 	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
 	{
-		lay_out_table(&p->lookups[t], &r->wire.tables[t], &bytes);
+		VectorTable *table = &r->wire.tables[t];
+
+		if (p->lookups[t].join >= 0)
+			cells_choose_form(&p->lookups[t], table);
+		table->first = bytes / 8;
+		bytes += vector_table_bytes(table);
 		if (bytes > WIRE_BUFFER_BYTES)
 			expr_program_reject(p, "the tables of joins and texts are too large for a message");
 	}
 	r->wire.cell_bytes = bytes;
 	return true;
-}
-
-/* Returns what a cell of a narrow form has for an entry. */
-static uint32
-narrow(const ExprLookup *lookup, const VectorTable *table, uint32 entry)
-{
-	return lookup->states[entry] == VECTOR_NULL ?
-		0 :
-		(uint32) ((uint64) lookup->values[entry] - (uint64) table->least) + 1;
-}
-
-/* Writes cell `at` for an entry. */
-static inline void
-write_cell(const ExprLookup *lookup, const VectorTable *table, uint8 *to, int64 at, uint32 entry)
-{
-	switch (table->form)
-	{
-		case VECTOR_CELLS_BITS:
-			to[at / 8] &= ~(1 << at % 8);
-			to[at / 8] |= narrow(lookup, table, entry) << at % 8;
-			break;
-		case 1:
-			to[at] = narrow(lookup, table, entry);
-			break;
-		case 2:
-			((uint16 *) to)[at] = narrow(lookup, table, entry);
-			break;
-		case 4:
-			((uint32 *) to)[at] = narrow(lookup, table, entry);
-			break;
-		default:
-			((int64 *) to)[at] = lookup->values[entry];
-			to[((Size) table->n + 1) * sizeof(int64) + at] = lookup->states[entry];
-	}
-}
-
-/* Writes the cells of a coded column, which are its entries. */
-static void
-write_coded(const ExprLookup *lookup, const VectorTable *table, uint8 *to)
-{
-	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
-		write_cell(lookup, table, to, i, i);
 }
 
 /* Returns the entry of an inner row. */
@@ -404,16 +223,16 @@ write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *c
 {
 	if (table->form == VECTOR_CELLS_WIDE || lookup->states[lookup->n] != VECTOR_NULL)
 		INTERRUPTIBLE_FOR (at, 0, (int64) table->n + 1)
-			write_cell(lookup, table, to, at, lookup->n);
+			cell_write(lookup, table, to, at, lookup->n);
 	if (inner->form == LOOKUP_ARRAY)
 	{
 		INTERRUPTIBLE_FOR (at, 0, table->n)
 			if (inner->array[at] != LOOKUP_NONE)
-				write_cell(lookup, table, to, at, row_entry(lookup, column, inner->array[at]));
+				cell_write(lookup, table, to, at, row_entry(lookup, column, inner->array[at]));
 	}
 	else if (table->n > 0)
 		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
-			write_cell(lookup, table, to, inner->integers[row] - inner->least,
+			cell_write(lookup, table, to, inner->integers[row] - inner->least,
 					   row_entry(lookup, column, row));
 }
 
@@ -436,7 +255,7 @@ write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *tab
 	narrow_cells =
 		MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint32) * ((Size) lookup->n + 1));
 	INTERRUPTIBLE_FOR (entry, 0, (int64) lookup->n + 1)
-		narrow_cells[entry] = narrow(lookup, table, entry);
+		narrow_cells[entry] = cell_narrow(lookup, table, entry);
 	switch (table->form)
 	{
 		case 1:
@@ -499,7 +318,7 @@ resident_write_cells(const Resident *r, char *buffer)
 		uint8 *to = cells + (Size) table->first * 8;
 
 		if (lookup->join < 0)
-			write_coded(lookup, table, to);
+			memcpy(to, r->cells[t], vector_table_bytes(table));
 		else if (lookup->attno == 0)
 			write_found(r->rows->joins[lookup->join].lookup, table, to);
 		else

@@ -1,7 +1,8 @@
 /*
  * device_rows.h
  *	  Client side of RESIDENT: a query over rows whose columns are cached on the devices.
- *	  Internal to device_rows.c, device_keys.c, device_lookups.c and device_upload.c.
+ *	  Internal to device_rows.c, device_keys.c, device_values.c, device_lookups.c and
+ *	  device_upload.c.
  *
  * The feed, the expression program, this engine and the server work together. In
  * EngineOps.take_resident, before the first batch:
@@ -69,6 +70,7 @@ typedef struct Resident
 	uint16 codes[WIRE_MAX_RESIDENT_COLS];
 	int coded[WIRE_MAX_RESIDENT_COLS];
 	bool by_column;                   /* these keys are the column's codes (column_keys.c) */
+	const uint8 *cells[WIRE_MAX_TABLES]; /* of each lookup over a stored column */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;
 } Resident;
@@ -114,6 +116,21 @@ extern bool resident_choose_codes(Resident *r);
 extern void resident_use_codes(Resident *r);
 /* Records what the codes of keys mean, after the server has taken the rows. */
 extern void resident_note_codes(const Resident *r);
+
+/* ---- device_values.c ---- */
+
+/*
+ * Describes the dictionary of stored column s, and fills the lookups over it: their tables in
+ * r->wire, and their cells. May reject the program. Returns false if the session is lost.
+ */
+extern bool resident_fill_coded(Resident *r, int s);
+
+/*
+ * Fills a lookup of a key with codes of the query's own dictionary.  nulls: see
+ * expr_lookup_evaluate(); null: also for NULL
+ */
+extern void resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries,
+									 const bool *nulls, uint32 n, bool null);
 
 /* ---- device_lookups.c ---- */
 

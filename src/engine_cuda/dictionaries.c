@@ -20,10 +20,7 @@
 #define MOST_BYTES (32 * 1024 * 1024)
 #define MOST_DICTIONARIES 256
 
-/*
- * Limits of a dictionary that is copied. An expression over a column with more values is not
- * computed as a lookup, see device_rows.c.
- */
+/* Limits of a dictionary that is copied. The values of others are read by each query. */
 #define MOST_COPIED (1024 * 1024)
 #define MOST_COPIED_BYTES (32 * 1024 * 1024)
 
@@ -296,4 +293,74 @@ cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
 		return NULL;
 	}
 	return hold_entry(e);
+}
+
+/* Makes the values of an answer. Returns NULL if it is not valid. */
+static Datum *
+make_values(Form_pg_attribute att, const WireEntries *in, const char *buffer)
+{
+	const uint32 *lengths = (const uint32 *) buffer;
+	const char *image = buffer + in->n * sizeof(uint32);
+	size_t left = in->bytes;
+	Datum *values = palloc_extended(in->n * sizeof(Datum), MCXT_ALLOC_HUGE);
+
+	for (uint32 i = 0; i < in->n; i++)
+	{
+		if (lengths[i] > left ||
+			!cuda_make_value(att->attlen, att->attbyval, image, lengths[i], &values[i]))
+			return NULL;
+		image += lengths[i];
+		left -= lengths[i];
+	}
+	return values;
+}
+
+/*
+ * Reads the next values of a dictionary, and passes them on. *from: the first one. Returns false if
+ * the session is lost.
+ */
+static bool
+read_portion(Client *client, WireDictionary *message, Form_pg_attribute att, WireKnown known,
+			 uint32 *from, CudaTakeEntries take, void *arg)
+{
+	const Datum *values;
+	WireEntries in;
+
+	message->nentries = *from;
+	message->most = known.nentries - *from;
+	if (!client_send(client, MESSAGE_DICTIONARY, message, sizeof(*message)) ||
+		!client_receive(client, MESSAGE_ENTRIES, &in, sizeof(in)))
+		return false;
+	if (in.id != known.id || in.first != *from)
+		return client_fail(client, "the GPU server has replaced a dictionary");
+	if (in.n == 0 || in.n > message->most ||
+		(size_t) in.n * sizeof(uint32) + in.bytes > client->welcome.buffer_bytes ||
+		(values = make_values(att, &in, client->arena)) == NULL)
+		return client_fail(client, "the GPU server sent an invalid answer");
+	take(arg, *from, values, in.n);
+	*from += in.n;
+	return true;
+}
+
+bool
+cuda_dictionary_read(Client *client, WireTableKey table, const WireColumnKey *column,
+					 Form_pg_attribute att, WireKnown known, uint32 from, CudaTakeEntries take,
+					 void *arg)
+{
+	WireDictionary message = {.table = table, .column = *column, .id = known.id};
+	MemoryContext portion =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary portion", ALLOCSET_DEFAULT_SIZES);
+	bool ok = true;
+
+	while (ok && from < known.nentries)
+	{
+		MemoryContext old = MemoryContextSwitchTo(portion);
+
+		CHECK_FOR_INTERRUPTS();
+		ok = read_portion(client, &message, att, known, &from, take, arg);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(portion);
+	}
+	MemoryContextDelete(portion);
+	return ok;
 }

@@ -33,6 +33,18 @@ extern const CudaDictionary *cuda_dictionary(Client *client, WireTableKey table,
 											 const WireColumnKey *column, Form_pg_attribute att,
 											 bool refresh, bool copy);
 
+/* Takes n values of a dictionary, from number `from` on, which it must not keep. */
+typedef void (*CudaTakeEntries)(void *arg, uint32 from, const Datum *values, uint32 n);
+
+/*
+ * Reads the values of a dictionary from number `from` on, up to those that are known, in portions,
+ * and copies nothing for later. Returns false if the session is lost, also if the server has no
+ * such dictionary any longer.
+ */
+extern bool cuda_dictionary_read(Client *client, WireTableKey table, const WireColumnKey *column,
+								 Form_pg_attribute att, WireKnown known, uint32 from,
+								 CudaTakeEntries take, void *arg);
+
 extern void cuda_dictionary_release(const CudaDictionary *dict);
 
 /*

@@ -529,7 +529,7 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 				/* a join has the entry for NULL where there is no inner row */
 				nulls[i] = p->lookups[in->data].nulls ||
 					(a && p->lookups[in->data].join < 0 &&
-					 p->lookups[in->data].states[p->lookups[in->data].n] == VECTOR_NULL);
+					 p->lookups[in->data].null == VECTOR_NULL);
 				break;
 			case VECTOR_SELECT:
 				nulls[i] = b || c;

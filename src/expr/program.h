@@ -51,6 +51,8 @@ typedef struct ExprLookup
 	int64 *values;         /* [number] in the form of a register */
 	uint8 *states;         /* [number] VectorState */
 	bool nulls;            /* the value of some number is NULL */
+	bool undetermined;     /* some value is undetermined */
+	uint8 null;            /* VectorState for NULL */
 	ExprInterval interval; /* range of all values, if the type is an integer */
 } ExprLookup;
 
@@ -63,6 +65,8 @@ typedef struct ExprJoins
 	const int *join;   /* [number of the column - natts - 1] its join */
 	uint16 *keys;      /* [join] operand of the key; VECTOR_NONE before expr_program_join() */
 } ExprJoins;
+
+typedef struct ExprEvaluation ExprEvaluation;
 
 /* A program that is being built; see the file's header. */
 typedef struct ExprProgram
@@ -141,6 +145,19 @@ extern void expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool o
 /* Allocates a lookup's values and states for n entries and NULL, in the current memory context. */
 extern void expr_lookup_allocate(ExprLookup *lookup, uint32 n);
 /*
+ * Begins to evaluate a lookup for n entries of the column and for NULL, and allocates it, in the
+ * current memory context.
+ */
+extern ExprEvaluation *expr_evaluation_begin(ExprProgram *p, ExprLookup *lookup, uint32 n);
+/*
+ * Evaluates the lookup for n entries, which are those from `from` on; entries NULL: for NULL.  Sets
+ * their states, and their values or, if `values` is not NULL, that array.  nulls: the entries that
+ * have no value, whose results are NULL; or NULL.  May reject the program.
+ */
+extern void expr_evaluation_add(ExprEvaluation *e, uint32 from, const Datum *entries,
+								const bool *nulls, uint32 n, Datum *values);
+extern void expr_evaluation_end(ExprEvaluation *e);
+/*
  * Evaluates a lookup for n entries of the column and for NULL, in the current memory context:
  * allocates it, sets its states, and returns the values.  May reject the program.  nulls: the
  * entries that have no value, whose results are NULL; or NULL.
@@ -152,7 +169,7 @@ extern void expr_lookup_convert(ExprLookup *lookup, const Datum *values);
 /* Evaluates a lookup, unless it is COLUMN_DATUM, and converts the values. */
 extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries,
 							 const bool *nulls, uint32 n);
-/* Sets `nulls` and `interval` of a table that is filled. */
+/* Sets what is derived from the values and states of a table that is filled. */
 extern void expr_lookup_finish(ExprLookup *lookup);
 
 /*

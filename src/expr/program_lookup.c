@@ -259,45 +259,50 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 
 /* ---- values ------------------------------------------------------------------------- */
 
-/* Data for evaluating a lookup's expression for all entries of a dictionary. */
-typedef struct Evaluator
+/* An evaluation of a lookup's expression for the entries of a dictionary, which come in portions. */
+struct ExprEvaluation
 {
+	ExprProgram *program;
+	ExprLookup *lookup;
 	ExprState *state;
 	ExprContext *econtext;
 	TupleTableSlot *slot;
 	int attribute;
-	const Datum *entries;
-	const bool *nulls; /* entries without a value; NULL: there are none */
-	uint32 n;          /* entry n is NULL */
-	int16 typlen;      /* length of the results' type */
+	int16 typlen; /* length of the results' type */
 	bool typbyval;
-	MemoryContext cxt; /* for by-reference results */
-	uint32 at;         /* entry to be evaluated next */
+	bool can_fail;
+	int failures;
+
+	/* the current portion */
+	MemoryContext cxt;    /* for by-reference results */
+	const Datum *entries; /* NULL: the entry for NULL */
+	const bool *nulls;    /* entries without a value; NULL: there are none */
+	uint32 at, end;       /* entry to be evaluated next; number of entries */
 	Datum *values;
 	uint8 *states;
-} Evaluator;
+};
 
 /*
  * Evaluates the expression for entry e->at, sets the value and state of this entry, and advances
  * e->at.  Raises the errors of the expression.
  */
 static void
-evaluate_next(Evaluator *e)
+evaluate_next(ExprEvaluation *e)
 {
 	bool isnull;
 	Datum value;
 	MemoryContext old;
 
 	CHECK_FOR_INTERRUPTS();
-	if (e->nulls && e->at < e->n && e->nulls[e->at])
+	if (e->nulls && e->nulls[e->at])
 	{
 		e->values[e->at] = (Datum) 0;
 		e->states[e->at++] = VECTOR_NULL;
 		return;
 	}
 	ResetExprContext(e->econtext);
-	e->slot->tts_isnull[e->attribute] = e->at == e->n;
-	e->slot->tts_values[e->attribute] = e->at == e->n ? (Datum) 0 : e->entries[e->at];
+	e->slot->tts_isnull[e->attribute] = e->entries == NULL;
+	e->slot->tts_values[e->attribute] = e->entries == NULL ? (Datum) 0 : e->entries[e->at];
 	value = ExecEvalExprSwitchContext(e->state, e->econtext, &isnull);
 	if (!isnull && !e->typbyval)
 	{
@@ -315,7 +320,7 @@ evaluate_next(Evaluator *e)
  * whether all entries are done.
  */
 static bool
-evaluate_guarded(Evaluator *e)
+evaluate_guarded(ExprEvaluation *e)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -325,7 +330,7 @@ evaluate_guarded(Evaluator *e)
 	MemoryContextSwitchTo(cxt);
 	PG_TRY();
 	{
-		while (e->at <= e->n)
+		while (e->at < e->end)
 			evaluate_next(e);
 		ReleaseCurrentSubTransaction();
 	}
@@ -354,7 +359,7 @@ evaluate_guarded(Evaluator *e)
 		return true;
 	e->values[e->at] = (Datum) 0;
 	e->states[e->at++] = VECTOR_UNDETERMINED;
-	return e->at > e->n;
+	return e->at == e->end;
 }
 
 /*
@@ -381,37 +386,88 @@ expr_lookup_allocate(ExprLookup *lookup, uint32 n)
 	lookup->states = palloc_extended((Size) n + 1, flags);
 }
 
+ExprEvaluation *
+expr_evaluation_begin(ExprProgram *p, ExprLookup *lookup, uint32 n)
+{
+	EState *estate = p->set->parent->state;
+	ExprEvaluation *e = palloc0(sizeof(ExprEvaluation));
+
+	expr_lookup_allocate(lookup, n);
+	e->program = p;
+	e->lookup = lookup;
+	get_typlenbyval(exprType((Node *) lookup->expr), &e->typlen, &e->typbyval);
+	e->attribute = lookup->attno - 1;
+	e->slot = MakeSingleTupleTableSlot(p->set->desc, &TTSOpsVirtual);
+	memset(e->slot->tts_isnull, true, p->set->desc->natts * sizeof(bool));
+	ExecStoreVirtualTuple(e->slot);
+	e->econtext = CreateExprContext(estate);
+	e->econtext->ecxt_scantuple = e->slot;
+	e->state = ExecInitExpr(lookup->expr, NULL);
+	e->can_fail = !expr_cannot_fail((Node *) lookup->expr, estate->es_param_list_info);
+	return e;
+}
+
+/* Sets the values of entries from `from` on to the register forms of the current portion's. */
+static void
+convert_portion(ExprEvaluation *e, uint32 from)
+{
+	ExprLookup *lookup = e->lookup;
+
+	INTERRUPTIBLE_FOR (i, 0, (int64) e->end)
+		if (e->states[i] == VECTOR_VALUE &&
+			!expr_register_bits(lookup->type, lookup->scale, e->values[i],
+								&lookup->values[from + i]))
+			e->states[i] = VECTOR_UNDETERMINED;
+}
+
+void
+expr_evaluation_add(ExprEvaluation *e, uint32 from, const Datum *entries, const bool *nulls,
+					uint32 n, Datum *values)
+{
+	int level = silence_client();
+
+	e->cxt = CurrentMemoryContext;
+	e->entries = entries;
+	e->nulls = nulls;
+	e->at = 0;
+	e->end = n;
+	e->values = values ? values : palloc_extended(n * sizeof(Datum), MCXT_ALLOC_HUGE);
+	e->states = e->lookup->states + from;
+	if (!e->can_fail)
+		while (e->at < n)
+			evaluate_next(e);
+	else
+		while (n > 0 && e->program->unsupported_reason == NULL && !evaluate_guarded(e))
+			if (++e->failures == MOST_FAILURES)
+				expr_program_reject(e->program,
+									"an expression over texts fails for too many values");
+	AtEOXact_GUC(true, level);
+	if (values)
+		return;
+	if (e->program->unsupported_reason == NULL)
+		convert_portion(e, from);
+	pfree(e->values);
+}
+
+void
+expr_evaluation_end(ExprEvaluation *e)
+{
+	FreeExprContext(e->econtext, true);
+	ExecDropSingleTupleTableSlot(e->slot);
+	pfree(e);
+}
+
 Datum *
 expr_lookup_evaluate(ExprProgram *p, ExprLookup *lookup, const Datum *entries, const bool *nulls,
 					 uint32 n)
 {
-	EState *estate = p->set->parent->state;
-	Evaluator e = {.entries = entries, .nulls = nulls, .n = n, .cxt = CurrentMemoryContext};
-	int failures = 0;
-	int level = silence_client();
+	ExprEvaluation *e = expr_evaluation_begin(p, lookup, n);
+	Datum *values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
 
-	expr_lookup_allocate(lookup, n);
-	e.states = lookup->states;
-	e.values = palloc_extended(((Size) n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
-	get_typlenbyval(exprType((Node *) lookup->expr), &e.typlen, &e.typbyval);
-	e.attribute = lookup->attno - 1;
-	e.slot = MakeSingleTupleTableSlot(p->set->desc, &TTSOpsVirtual);
-	memset(e.slot->tts_isnull, true, p->set->desc->natts * sizeof(bool));
-	ExecStoreVirtualTuple(e.slot);
-	e.econtext = CreateExprContext(estate);
-	e.econtext->ecxt_scantuple = e.slot;
-	e.state = ExecInitExpr(lookup->expr, NULL);
-	if (expr_cannot_fail((Node *) lookup->expr, estate->es_param_list_info))
-		while (e.at <= n)
-			evaluate_next(&e);
-	else
-		while (p->unsupported_reason == NULL && !evaluate_guarded(&e))
-			if (++failures == MOST_FAILURES)
-				expr_program_reject(p, "an expression over texts fails for too many values");
-	AtEOXact_GUC(true, level);
-	FreeExprContext(e.econtext, true);
-	ExecDropSingleTupleTableSlot(e.slot);
-	return e.values;
+	expr_evaluation_add(e, 0, entries, nulls, n, values);
+	expr_evaluation_add(e, n, NULL, NULL, 1, values + n);
+	expr_evaluation_end(e);
+	return values;
 }
 
 bool
@@ -483,13 +539,15 @@ void
 expr_lookup_finish(ExprLookup *lookup)
 {
 	lookup->interval = (ExprInterval){1, 0};
-	lookup->nulls = false;
+	lookup->nulls = lookup->undetermined = false;
+	lookup->null = lookup->states[lookup->n];
 	for (uint32 i = 0; i <= lookup->n; i++)
 	{
 		int64 value = lookup->values[i];
 
 		if (lookup->states[i] == VECTOR_NULL && i < lookup->n)
 			lookup->nulls = true;
+		lookup->undetermined |= lookup->states[i] == VECTOR_UNDETERMINED;
 		if (lookup->states[i] != VECTOR_VALUE)
 			continue;
 		if (lookup->interval.min > lookup->interval.max)

@@ -15,40 +15,23 @@
 #include "access/genam.h"
 #include "access/parallel.h"
 #include "access/tupdesc_details.h"
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
-#include "common/cryptohash.h"
-#include "common/sha2.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "analysis/analysis.h"
 #include "cache/kept.h"
 #include "common/compat.h"
 #include "expr/expr.h"
 #include "feed/lookup_internal.h"
 
-/* Most bytes of the nodes and constants of a plan's expressions; those of a node. */
+/* Most bytes of the nodes and constants of a plan's expressions. */
 #define EXPRESSION_BYTES 16384
-#define NODE_BYTES 8
 /* Estimated bytes of a row beside its columns. */
 #define ROW_BYTES 32
-
-/*
- * Settings that immutable functions use: those that return text, quote_ident(), and AT TIME ZONE
- * with an abbreviation of a time zone.
- */
-static const char *const used_settings[] = {
-	"bytea_output",          "DateStyle", "extra_float_digits",    "IntervalStyle",
-	"quote_all_identifiers", "TimeZone",  "timezone_abbreviations"};
 
 /* How a lookup is found in the cache. */
 struct LookupIdentity
@@ -67,86 +50,6 @@ struct LookupIdentity
 
 /* ---- plans whose rows depend on their tables only ------------------------------------ */
 
-/* Callback of check_functions_in_node: returns whether a function may change its results. */
-static bool
-may_change(Oid funcid, void *context)
-{
-	return funcid >= FirstNormalObjectId || funcid == F_SATISFIES_HASH_PARTITION ||
-		func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
-}
-
-/*
- * Returns whether functions of PostgreSQL's own that are given such values call no others, and read
- * no catalogs.  Immutable functions read the dictionaries of text search, and partitions.
- */
-static bool
-is_plain_type(Oid type)
-{
-	if (type == REGCONFIGOID || type == REGDICTIONARYOID || type == REGCLASSOID)
-		return false;
-	return type < FirstNormalObjectId || get_typtype(type) == TYPTYPE_ENUM;
-}
-
-/*
- * Walker: returns true at a node whose result depends on more than its columns, constants and
- * used_settings; and if the nodes and their constants take more bytes than *room, which it reduces:
- * the text of a plan takes time and memory.
- */
-static bool
-depends_walker(Node *node, void *room)
-{
-	Size bytes = NODE_BYTES;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Const) && !((Const *) node)->constisnull)
-		bytes += datumGetSize(((Const *) node)->constvalue, ((Const *) node)->constbyval,
-							  ((Const *) node)->constlen);
-	if (bytes > *(Size *) room)
-		return true;
-	*(Size *) room -= bytes;
-	switch (nodeTag(node))
-	{
-		case T_Var:
-			if (((Var *) node)->varattno <= 0 || !is_plain_type(((Var *) node)->vartype))
-				return true;
-			break;
-		case T_Const:
-			if (!is_plain_type(((Const *) node)->consttype))
-				return true;
-			break;
-		case T_FuncExpr:
-			if (((FuncExpr *) node)->funcretset || !is_plain_type(exprType(node)))
-				return true;
-			break;
-		case T_OpExpr:
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-		case T_ScalarArrayOpExpr:
-		case T_MinMaxExpr:
-		case T_CoerceViaIO:
-		case T_RelabelType:
-		case T_ArrayExpr:
-			if (!is_plain_type(exprType(node)))
-				return true;
-			break;
-		case T_List:
-		case T_TargetEntry:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_CaseExpr:
-		case T_CaseWhen:
-		case T_CaseTestExpr:
-		case T_CoalesceExpr:
-			break;
-		default:
-			return true;
-	}
-	return check_functions_in_node(node, may_change, NULL) ||
-		expression_tree_walker(node, depends_walker, room);
-}
-
 /* Adds the table of a scan to the identity; returns false if there are too many. */
 static bool
 add_table(LookupIdentity *identity, Index relid)
@@ -161,7 +64,7 @@ add_table(LookupIdentity *identity, Index relid)
 static bool
 is_fixed(LookupIdentity *identity, const void *expr)
 {
-	return !depends_walker((Node *) expr, &identity->room);
+	return expr_is_fixed((Node *) expr, &identity->room);
 }
 
 /*
@@ -220,47 +123,6 @@ collect_tables(LookupIdentity *identity, const Plan *plan)
 /* ---- names ----------------------------------------------------------------------------- */
 
 /*
- * Appends the text of a plan without estimates and places in the query's text, which say nothing
- * about its rows.
- */
-static void
-append_plan(StringInfo buf, const Plan *plan)
-{
-	static const char *const ignored[] = {":startup_cost ", ":total_cost ",   ":plan_rows ",
-										  ":plan_width ",   ":plan_node_id ", ":location "};
-	char *all = nodeToString(plan);
-	const char *text = all;
-
-	while (*text)
-	{
-		const char *next = strchr(text + 1, ':');
-		size_t n = next ? next - text : strlen(text);
-		bool skip = false;
-
-		for (int i = 0; i < lengthof(ignored); i++)
-			skip |= strncmp(text, ignored[i], strlen(ignored[i])) == 0;
-		if (skip)
-		{
-			size_t label = strcspn(text, " ") + 1;
-			size_t value = label + strcspn(text + label, " )}");
-
-			text += Min(value, n);
-			n -= Min(value, n);
-		}
-		appendBinaryStringInfo(buf, text, n);
-		text += n;
-	}
-	pfree(all);
-}
-
-/* Appends the bytes of a number. */
-static void
-append_number(StringInfo buf, uint64 number)
-{
-	appendBinaryStringInfo(buf, (char *) &number, sizeof(number));
-}
-
-/*
  * Appends a table: its OID, and the values of columns that its older rows lack.  These values are
  * in the catalog, so that the state of the table does not tell about them.
  */
@@ -270,16 +132,16 @@ append_table(StringInfo buf, Relation rel)
 	TupleDesc desc = RelationGetDescr(rel);
 	const AttrMissing *missing = desc->constr ? desc->constr->missing : NULL;
 
-	append_number(buf, RelationGetRelid(rel));
+	expr_append_number(buf, RelationGetRelid(rel));
 	for (int a = 0; missing && a < desc->natts; a++)
 		if (missing[a].am_present)
 		{
 			Datum value = missing[a].am_value;
 			int16 typlen = TupleDescAttr(desc, a)->attlen;
 
-			append_number(buf, a);
+			expr_append_number(buf, a);
 			if (TupleDescAttr(desc, a)->attbyval)
-				append_number(buf, value);
+				expr_append_number(buf, value);
 			else
 				appendBinaryStringInfo(buf, DatumGetPointer(value),
 									   datumGetSize(value, false, typlen));
@@ -292,42 +154,32 @@ append_use(StringInfo buf, const LookupIdentity *identity, const Lookup *lookup)
 {
 	EState *estate = lookup->inner->state;
 
-	append_number(buf, MyDatabaseId);
-	append_number(buf, lookup->exists_only);
-	append_number(buf, lookup->nkeys);
+	expr_append_number(buf, MyDatabaseId);
+	expr_append_number(buf, lookup->exists_only);
+	expr_append_number(buf, lookup->nkeys);
 	for (int k = 0; k < lookup->nkeys; k++)
 	{
-		append_number(buf, lookup->keys[k].attno);
-		append_number(buf, lookup->keys[k].inner_width);
+		expr_append_number(buf, lookup->keys[k].attno);
+		expr_append_number(buf, lookup->keys[k].inner_width);
 	}
-	append_number(buf, lookup->ncolumns);
+	expr_append_number(buf, lookup->ncolumns);
 	for (int c = 0; c < lookup->ncolumns; c++)
-		append_number(buf, lookup->columns[c].resno);
+		expr_append_number(buf, lookup->columns[c].resno);
 	for (int i = 0; i < identity->nrelids; i++)
 		append_table(buf, compat_range_table_relation(estate, identity->relids[i]));
-	for (int i = 0; i < lengthof(used_settings); i++)
-	{
-		const char *value = GetConfigOption(used_settings[i], false, false);
-
-		appendBinaryStringInfo(buf, value, strlen(value) + 1);
-	}
+	expr_append_settings(buf);
 }
 
 /* Sets the name of a lookup to the hash of its description. */
 static void
 set_name(LookupIdentity *identity, const Lookup *lookup, const Plan *hash)
 {
-	pg_cryptohash_ctx *sha = pg_cryptohash_create(PG_SHA256);
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	append_plan(&buf, hash);
+	expr_append_fixed(&buf, hash);
 	append_use(&buf, identity, lookup);
-	if (sha == NULL || pg_cryptohash_init(sha) < 0 ||
-		pg_cryptohash_update(sha, (uint8 *) buf.data, buf.len) < 0 ||
-		pg_cryptohash_final(sha, identity->name.bytes, sizeof(identity->name.bytes)) < 0)
-		elog(ERROR, "could not compute a hash of a plan");
-	pg_cryptohash_free(sha);
+	expr_digest(&buf, identity->name.bytes);
 	pfree(buf.data);
 }
 
@@ -337,7 +189,6 @@ identify(const Lookup *lookup, const Plan *hash)
 {
 	LookupIdentity *identity = MemoryContextAllocZero(lookup->parent, sizeof(LookupIdentity));
 
-	StaticAssertStmt(sizeof(identity->name.bytes) == PG_SHA256_DIGEST_LENGTH, "a name is a hash");
 	identity->ncolumns = lookup->ncolumns;
 	identity->room = EXPRESSION_BYTES;
 	if (!lookup_has_integer_key(lookup) || !collect_tables(identity, hash))

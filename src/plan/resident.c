@@ -23,6 +23,7 @@
 
 #include "cache/proof.h"
 #include "plan/group_query.h"
+#include "protocol.h"
 #include "settings.h"
 #include "spec.h"
 
@@ -30,28 +31,29 @@
 #define MOST_COLUMNS 100
 
 /*
- * An expression over a column whose values are numbered is computed by the CPU once for each of
- * them, and values of keys are fetched for groups that leave.  With more values in the column, the
- * CPU engine is the better one for such a query.
+ * Values of keys are fetched for groups that leave, and expressions in keys are computed by the CPU
+ * once for each value of the column.  With more values in the column, the CPU engine is the better
+ * one for such a query.  Results of other expressions are kept from query to query, a byte or more
+ * for each value; a query sends them to the GPU in a buffer.
  */
-#define MOST_COMPUTED_VALUES 65536
 #define MOST_KEY_VALUES 1048576
+#define MOST_COMPUTED_KEY_VALUES 65536
+#define MOST_COMPUTED_VALUES (WIRE_BUFFER_BYTES - 1)
 
 /* Columns of a table that a query reads, offset by FirstLowInvalidHeapAttributeNumber. */
 typedef struct ColumnsRead
 {
 	Bitmapset *all;
-	Bitmapset *computed; /* those in expressions of more than the column */
+	Bitmapset *keys;          /* those that are keys */
+	Bitmapset *computed_keys; /* those in keys that are other expressions */
 } ColumnsRead;
 
 static void
-add_columns(ColumnsRead *columns, Node *expr, Index varno)
+add_key(ColumnsRead *columns, Node *expr, Index varno)
 {
-	pull_varattnos(expr, varno, &columns->all);
 	while (IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
-	if (!IsA(expr, Var))
-		pull_varattnos(expr, varno, &columns->computed);
+	pull_varattnos(expr, varno, IsA(expr, Var) ? &columns->keys : &columns->computed_keys);
 }
 
 /* Returns whether a column has at most `most` different values, as far as statistics say. */
@@ -71,11 +73,11 @@ has_few_values(Relation rel, AttrNumber attno, double most)
 }
 
 /*
- * Returns whether the GPU can cache a column: as a number, or by numbers of its values.  Numerics
- * without a scale are neither.
+ * Returns whether the GPU can cache a column: as a number, or by numbers of its values, if there
+ * are at most so many of them.  Numerics without a scale are neither.
  */
 static bool
-is_column_supported(Relation rel, AttrNumber attno, bool computed)
+is_column_supported(Relation rel, AttrNumber attno, double most)
 {
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
 	int16 scale;
@@ -83,7 +85,7 @@ is_column_supported(Relation rel, AttrNumber attno, bool computed)
 	if (spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_DATUM)
 		return true;
 	return !att->attbyval && att->attlen != -2 && getBaseType(att->atttypid) != NUMERICOID &&
-		has_few_values(rel, attno, computed ? MOST_COMPUTED_VALUES : MOST_KEY_VALUES);
+		has_few_values(rel, attno, most);
 }
 
 static bool
@@ -97,8 +99,11 @@ are_columns_supported(Relation rel, const ColumnsRead *columns)
 	{
 		AttrNumber attno = member + FirstLowInvalidHeapAttributeNumber;
 
-		if (attno <= 0 ||
-			!is_column_supported(rel, attno, bms_is_member(member, columns->computed)))
+		double most = bms_is_member(member, columns->computed_keys) ? MOST_COMPUTED_KEY_VALUES :
+			bms_is_member(member, columns->keys)                    ? MOST_KEY_VALUES :
+																	  MOST_COMPUTED_VALUES;
+
+		if (attno <= 0 || !is_column_supported(rel, attno, most))
 			return false;
 	}
 	return true;
@@ -136,9 +141,13 @@ scan_share(GroupQuery *query, Path *scan, const PathTarget *target)
 		scan->param_info != NULL)
 		return 0;
 	foreach (lc, target->exprs)
-		add_columns(&columns, lfirst(lc), rel->relid);
+	{
+		pull_varattnos(lfirst(lc), rel->relid, &columns.all);
+		if (get_pathtarget_sortgroupref(target, foreach_current_index(lc)) != 0)
+			add_key(&columns, lfirst(lc), rel->relid);
+	}
 	foreach (lc, rel->baserestrictinfo)
-		add_columns(&columns, (Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid);
+		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &columns.all);
 	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, &columns, rel->pages);
 }
 

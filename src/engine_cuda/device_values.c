@@ -1,0 +1,501 @@
+/*
+ * device_values.c
+ *	  Lookup tables of expressions over a coded column: a cell for each value of its dictionary.
+ *
+ * The tables of many values are kept in the cache's memory for later queries (cache/kept.h), if
+ * their expressions depend on nothing but the value (analysis/fixed.c).  The name of such a table
+ * says the column and the expression; the table itself has the id of the dictionary.  A dictionary
+ * only grows, so that an older table of the same dictionary has the first of its cells.
+ *
+ * Whoever executes a query with an expression may know its results for all values of the
+ * dictionary, because it is harmless (analysis/harmless.c).
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/memutils.h"
+
+#include "analysis/analysis.h"
+#include "cache/kept.h"
+#include "columns/column_value.h"
+#include "common/interruptible.h"
+#include "engine_cuda/device_cells.h"
+#include "engine_cuda/device_rows.h"
+#include "engine_cuda/dictionaries.h"
+
+/*
+ * Expressions are computed for so many values of a column for each row that the query reads.
+ * Values of rows that were replaced stay in a dictionary; the server drops one with far more of
+ * them.
+ */
+#define VALUES_PER_ROW 8
+
+/* Tables of fewer values are not kept. */
+#define LEAST_KEPT_VALUES 128
+/* Most bytes of the nodes and constants of an expression whose table is kept. */
+#define EXPRESSION_BYTES 16384
+
+/* ---- keys ---------------------------------------------------------------------- */
+
+/*
+ * Replaces the values of a key by codes of the query's own dictionary. Returns false if there is no
+ * room for them, or if equal values look different.
+ */
+static bool
+encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
+{
+	CudaEngine *cuda = r->cuda;
+	const CudaColumn *col = &cuda->query->cols[lookup->column];
+	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
+	bool ok = true;
+
+	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
+	{
+		int nrows = Min(cuda->env.batch_rows, n - at);
+		Column in = {
+			.type = COLUMN_DATUM, .values = unconstify(Datum *, values + at), .validity = validity};
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < nrows; i++)
+			if (lookup->states[at + i] == VECTOR_VALUE)
+				bitmap_set(validity, i);
+			else
+				bitmap_clear(validity, i);
+		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes,
+						  col->hashes);
+		if (dictionary_met_variant(col->dict))
+		{
+			expr_program_reject(r->program, "equal keys print differently");
+			ok = false;
+		}
+		for (int i = 0; i < nrows && ok; i++)
+		{
+			ok = col->codes[i] != NO_CODE;
+			lookup->values[at + i] = col->codes[i];
+			if (lookup->states[at + i] == VECTOR_NULL)
+				lookup->states[at + i] = VECTOR_VALUE;
+		}
+	}
+	if (!ok)
+		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
+	return ok;
+}
+
+void
+resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls, uint32 n,
+				bool null)
+{
+	Datum *values = expr_lookup_evaluate(r->program, lookup, entries, nulls, n);
+
+	if (r->program->unsupported_reason == NULL &&
+		encode_keys(r, lookup, values, n + (null ? 1 : 0)))
+		expr_lookup_finish(lookup);
+	pfree(values);
+}
+
+/* ---- tables that are kept -------------------------------------------------------- */
+
+/* A table that is kept. */
+typedef struct KeptCells
+{
+	uint64 dictionary; /* id of the dictionary */
+	VectorTable table; /* its n is the number of values */
+	ExprInterval interval;
+	bool nulls;
+	uint8 null;
+	uint64 cells[FLEXIBLE_ARRAY_MEMBER];
+} KeptCells;
+
+/* How a lookup's table is found. */
+typedef struct CellsIdentity
+{
+	bool keeps; /* the table may be kept */
+	KeptName name;
+	KeptTables tables;
+} CellsIdentity;
+
+/* Makes Vars of the scan equal in all queries. */
+static bool
+forget_places(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Var *var = (Var *) node;
+
+		var->varno = var->varnosyn = 1;
+		var->varattnosyn = var->varattno;
+	}
+	return expression_tree_walker(node, forget_places, context);
+}
+
+/* Sets the identity of the table of a lookup over stored column s. */
+static void
+identify(const Resident *r, int s, const ExprLookup *lookup, CellsIdentity *identity)
+{
+	ProofTable *table = &identity->tables.of[0];
+	Size room = EXPRESSION_BYTES;
+	StringInfoData buf;
+	Node *expr;
+
+	memset(identity, 0, sizeof(*identity));
+	identity->tables.n = 1;
+	if (r->wire.known[s].nentries < LEAST_KEPT_VALUES || !cache_available() ||
+		!expr_is_fixed((Node *) lookup->expr, &room) ||
+		!cache_table_by_id(r->rows->table, &table->key, &table->relid))
+		return;
+	expr = copyObject((Node *) lookup->expr);
+	(void) forget_places(expr, NULL);
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "values");
+	expr_append_number(&buf, MyDatabaseId);
+	appendBinaryStringInfo(&buf, (const char *) &r->wire.table, sizeof(r->wire.table));
+	appendBinaryStringInfo(&buf, (const char *) &r->wire.stored[s], sizeof(r->wire.stored[s]));
+	expr_append_number(&buf, lookup->type);
+	expr_append_number(&buf, lookup->scale);
+	expr_append_settings(&buf);
+	expr_append_fixed(&buf, expr);
+	StaticAssertStmt(sizeof(identity->name.bytes) == EXPR_DIGEST_BYTES, "a name is a digest");
+	expr_digest(&buf, identity->name.bytes);
+	pfree(buf.data);
+	identity->keeps = true;
+}
+
+/* Reset callback of the memory context of a query's rows. */
+static void
+release_cells(void *kept)
+{
+	kept_release(kept);
+}
+
+/*
+ * Returns the kept table of a dictionary, of all its values or the first of them; NULL: there is
+ * none. It is pinned as long as the current memory context exists.
+ */
+static const KeptCells *
+find_cells(const CellsIdentity *identity, const WireKnown *known)
+{
+	MemoryContextCallback *callback = palloc0(sizeof(*callback));
+	const KeptCells *kept;
+	bool wanted;
+
+	if (!identity->keeps)
+		return NULL;
+	kept = kept_find(&identity->name, &identity->tables, true, &wanted);
+	if (kept == NULL)
+		return NULL;
+	callback->func = release_cells;
+	callback->arg = unconstify(KeptCells *, kept);
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+	if (kept->dictionary == known->id && kept->table.n <= known->nentries)
+		return kept;
+	/* ids grow, and this process may not know of the latest dictionary yet */
+	if (kept->dictionary < known->id)
+		kept_drop(kept);
+	return NULL;
+}
+
+/* Keeps the table of a lookup. older: the one that was found before, or NULL */
+static void
+keep_cells(const CellsIdentity *identity, const KeptCells *older, const ExprLookup *lookup,
+		   const VectorTable *table, uint64 dictionary, const uint8 *cells)
+{
+	Size bytes = vector_table_bytes(table);
+	KeptCells *kept;
+
+	if (!identity->keeps || lookup->undetermined)
+		return;
+	if (older)
+		kept_drop(older);
+	kept = kept_allocate(&identity->name, &identity->tables, offsetof(KeptCells, cells) + bytes,
+						 table->n);
+	if (kept == NULL)
+		return;
+	kept->dictionary = dictionary;
+	kept->table = *table;
+	kept->interval = lookup->interval;
+	kept->nulls = lookup->nulls;
+	kept->null = lookup->null;
+	memcpy(kept->cells, cells, bytes);
+	kept_publish(kept);
+}
+
+/* ---- values of a dictionary ------------------------------------------------------ */
+
+/* What is lacking of the lookups over a stored column. */
+typedef struct Lacking
+{
+	Resident *r;
+	int s;
+	bool keys;    /* some lookup has keys */
+	bool any;     /* some lookup is lacking */
+	uint32 first; /* the first value that one lacks */
+	CellsIdentity identities[WIRE_MAX_TABLES];
+	const KeptCells *kept[WIRE_MAX_TABLES];       /* NULL: none */
+	ExprEvaluation *evaluations[WIRE_MAX_TABLES]; /* NULL: none */
+} Lacking;
+
+/* Returns whether a lookup is over the stored column. */
+static bool
+is_over(const Lacking *lacking, int t)
+{
+	return lacking->r->program->lookups[t].stored == lacking->s;
+}
+
+/* Makes the kept table of all values of the dictionary that of lookup t. */
+static void
+use_cells(Resident *r, int t, const KeptCells *kept)
+{
+	ExprLookup *lookup = &r->program->lookups[t];
+
+	lookup->n = kept->table.n;
+	lookup->interval = kept->interval;
+	lookup->nulls = kept->nulls;
+	lookup->undetermined = false;
+	lookup->null = kept->null;
+	r->wire.tables[t] = kept->table;
+	r->cells[t] = (const uint8 *) kept->cells;
+}
+
+/* Uses the tables that are kept of the dictionary, and finds out what is lacking. */
+static void
+find_lacking(Lacking *lacking)
+{
+	Resident *r = lacking->r;
+	const WireKnown *known = &r->wire.known[lacking->s];
+
+	lacking->keys = lacking->any = false;
+	lacking->first = known->nentries;
+	for (int t = 0; t < r->program->nlookups; t++)
+	{
+		const ExprLookup *lookup = &r->program->lookups[t];
+		const KeptCells *kept = NULL;
+
+		if (!is_over(lacking, t))
+			continue;
+		r->wire.tables[t] = (VectorTable){.n = known->nentries};
+		if (lookup->type == COLUMN_DATUM)
+			lacking->keys = true;
+		else
+		{
+			identify(r, lacking->s, lookup, &lacking->identities[t]);
+			kept = find_cells(&lacking->identities[t], known);
+		}
+		lacking->kept[t] = kept;
+		if (kept && kept->table.n == known->nentries)
+		{
+			use_cells(r, t, kept);
+			continue;
+		}
+		lacking->any = true;
+		lacking->first = Min(lacking->first, kept ? kept->table.n : 0);
+	}
+}
+
+/* Returns whether a lookup has a kept table of all values. */
+static bool
+is_complete(const Lacking *lacking, int t)
+{
+	return lacking->kept[t] &&
+		lacking->kept[t]->table.n == lacking->r->wire.known[lacking->s].nentries;
+}
+
+/* Begins to evaluate the lookups that are lacking, other than keys. */
+static void
+begin_evaluations(Lacking *lacking)
+{
+	Resident *r = lacking->r;
+
+	for (int t = 0; t < r->program->nlookups; t++)
+	{
+		ExprLookup *lookup = &r->program->lookups[t];
+		const KeptCells *kept = lacking->kept[t];
+
+		lacking->evaluations[t] = NULL;
+		if (!is_over(lacking, t) || lookup->type == COLUMN_DATUM || is_complete(lacking, t))
+			continue;
+		lacking->evaluations[t] =
+			expr_evaluation_begin(r->program, lookup, r->wire.known[lacking->s].nentries);
+		if (kept)
+			INTERRUPTIBLE_FOR (i, 0, (int64) kept->table.n)
+				cell_read(lookup, &kept->table, (const uint8 *) kept->cells, i);
+	}
+}
+
+/* CudaTakeEntries: evaluates the lookups for values from `from` on. */
+static void
+add_values(void *arg, uint32 from, const Datum *values, uint32 n)
+{
+	Lacking *lacking = arg;
+
+	for (int t = 0; t < lacking->r->program->nlookups; t++)
+	{
+		uint32 has = lacking->kept[t] ? lacking->kept[t]->table.n : 0;
+		uint32 skip = has > from ? Min(has - from, n) : 0;
+
+		if (is_over(lacking, t) && lacking->evaluations[t])
+			expr_evaluation_add(lacking->evaluations[t], from + skip, values + skip, NULL, n - skip,
+								NULL);
+	}
+}
+
+/* Makes the cells of lookup t, which is filled. */
+static void
+make_cells(Resident *r, int t)
+{
+	const ExprLookup *lookup = &r->program->lookups[t];
+	VectorTable *table = &r->wire.tables[t];
+	uint8 *cells;
+
+	table->n = lookup->n;
+	cells_choose_form(lookup, table);
+	cells = palloc_extended(vector_table_bytes(table), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
+		cell_write(lookup, table, cells, i, i);
+	r->cells[t] = cells;
+}
+
+/* Ends the evaluation of lookup t, makes its table and keeps it. */
+static void
+end_evaluation(Lacking *lacking, int t)
+{
+	Resident *r = lacking->r;
+	ExprLookup *lookup = &r->program->lookups[t];
+
+	expr_evaluation_add(lacking->evaluations[t], lookup->n, NULL, NULL, 1, NULL);
+	expr_evaluation_end(lacking->evaluations[t]);
+	if (r->program->unsupported_reason)
+		return;
+	expr_lookup_finish(lookup);
+	make_cells(r, t);
+	keep_cells(&lacking->identities[t], lacking->kept[t], lookup, &r->wire.tables[t],
+			   r->wire.known[lacking->s].id, r->cells[t]);
+	pfree(lookup->values);
+	pfree(lookup->states);
+	lookup->values = NULL;
+	lookup->states = NULL;
+}
+
+/* Fills the lookups of keys over the stored column. */
+static void
+fill_keys(Lacking *lacking, const CudaDictionary *dict)
+{
+	Resident *r = lacking->r;
+
+	for (int t = 0; t < r->program->nlookups && r->program->unsupported_reason == NULL; t++)
+		if (is_over(lacking, t) && r->program->lookups[t].type == COLUMN_DATUM)
+		{
+			resident_fill_key_lookup(r, &r->program->lookups[t], dict->values, NULL,
+									 dict->known.nentries, true);
+			if (r->program->unsupported_reason == NULL)
+				make_cells(r, t);
+		}
+}
+
+/*
+ * Rejects the program if its expressions should not be computed for the values that are lacking:
+ * they are too many for a message, or many more than the rows.
+ */
+static void
+check_number(const Lacking *lacking)
+{
+	Resident *r = lacking->r;
+	uint32 n = r->wire.known[lacking->s].nentries;
+
+	if (n >= WIRE_BUFFER_BYTES)
+		expr_program_reject(r->program, "a column has too many values for an expression of them");
+	else if (n - lacking->first > RESIDENT_LEAST_VALUES + VALUES_PER_ROW * r->rows->nrows)
+		expr_program_reject(r->program, "a column has far more values than the query reads rows");
+}
+
+/* Returns what is known of the dictionary, see cuda_dictionary(). */
+static const CudaDictionary *
+get_dictionary(const Lacking *lacking, bool refresh, bool copy)
+{
+	Resident *r = lacking->r;
+
+	return cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
+						   resident_attribute(r, lacking->s), refresh, copy);
+}
+
+/*
+ * Evaluates the lookups that are lacking for the values of a copy of the dictionary, or for values
+ * that are read once. Returns false if the session is lost.
+ */
+static bool
+evaluate_lacking(Lacking *lacking, const CudaDictionary *dict)
+{
+	Resident *r = lacking->r;
+	bool copied = dict->copied == dict->known.nentries;
+	bool ok = true;
+
+	if (lacking->keys && !copied)
+	{
+		expr_program_reject(r->program, "a column has too many values for an expression of them");
+		return true;
+	}
+	if (lacking->keys)
+		fill_keys(lacking, dict);
+	begin_evaluations(lacking);
+	if (copied)
+		add_values(lacking, 0, dict->values, dict->known.nentries);
+	else
+		ok = cuda_dictionary_read(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
+								  resident_attribute(r, lacking->s), dict->known, lacking->first,
+								  add_values, lacking);
+	for (int t = 0; t < r->program->nlookups && ok; t++)
+		if (is_over(lacking, t) && lacking->evaluations[t])
+			end_evaluation(lacking, t);
+	return ok;
+}
+
+/*
+ * Does the same, and copies the dictionary if it is not too large, unless the tables that are kept
+ * have most of its values.
+ */
+static bool
+fill_lacking(Lacking *lacking)
+{
+	Resident *r = lacking->r;
+	const CudaDictionary *dict;
+	bool ok = true;
+
+	check_number(lacking);
+	if (r->program->unsupported_reason)
+		return true;
+	dict = get_dictionary(lacking, false, lacking->keys || lacking->first == 0);
+	if (dict == NULL)
+		return false;
+	if (memcmp(&dict->known, &r->wire.known[lacking->s], sizeof(WireKnown)) != 0)
+	{
+		/* it has grown meanwhile */
+		r->wire.known[lacking->s] = dict->known;
+		find_lacking(lacking);
+	}
+	if (lacking->any)
+		ok = evaluate_lacking(lacking, dict);
+	cuda_dictionary_release(dict);
+	return ok;
+}
+
+bool
+resident_fill_coded(Resident *r, int s)
+{
+	Lacking *lacking = palloc0(sizeof(Lacking));
+	const CudaDictionary *dict;
+	bool ok;
+
+	lacking->r = r;
+	lacking->s = s;
+	dict = get_dictionary(lacking, r->outdated, false);
+	if (dict == NULL)
+		return false;
+	r->wire.known[s] = dict->known;
+	cuda_dictionary_release(dict);
+	find_lacking(lacking);
+	ok = !lacking->any || fill_lacking(lacking);
+	pfree(lacking);
+	return ok;
+}
