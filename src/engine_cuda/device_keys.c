@@ -1,7 +1,7 @@
 /*
  * device_keys.c
- *	  Keys of rows that are cached on the devices, and values that are counted, which are sent as
- *	  dictionary codes.
+ *	  Keys of rows that are cached on the devices, values that are counted and distinct values, which
+ *	  are sent as dictionary codes.
  *
  * The values of a column are looked up in the query's own dictionary, once each, or the codes of
  * the column's dictionary are the key (column_keys.c).
@@ -41,7 +41,7 @@ resident_key(Resident *r, int c, const ExprRoot *root)
 		return expr_program_reject(
 			r->program, "comparing keys might reveal values that are hidden from the query");
 	/* equal values have the same bytes, and different ones have not */
-	if (root && !key->varies && col->travel == TRAVEL_CODES)
+	if (root && !key->varies && col->travel != TRAVEL_NUMBERS)
 		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);
 	return r->codes[c] != VECTOR_NONE ? r->codes[c] : lookup_key(r, c, root);
 }
@@ -106,7 +106,8 @@ void
 resident_use_codes(Resident *r)
 {
 	for (int c = 0; c < r->cuda->query->ncols; c++)
-		if (r->by_column && r->codes[c] != VECTOR_NONE && r->bounds[r->coded[c]].nulls)
+		if (r->by_column && r->codes[c] != VECTOR_NONE && r->bounds[r->coded[c]].nulls &&
+			r->cuda->query->cols[c].travel == TRAVEL_CODES)
 			r->inputs[c] = expr_program_emit(
 				r->program, VECTOR_COALESCE, 0, r->codes[c],
 				expr_program_constant(r->program, r->wire.known[r->coded[c]].nentries, false), 0);

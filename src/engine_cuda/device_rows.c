@@ -339,6 +339,7 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 			return emit_part(r, col, a, type);
 		case TRAVEL_CODES:
 		case TRAVEL_NUMBERS:
+		case TRAVEL_SET_CODES:
 			return a;
 		default:
 			break;

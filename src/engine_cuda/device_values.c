@@ -73,7 +73,7 @@ encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 		{
 			ok = col->codes[i] != NO_CODE;
 			lookup->values[at + i] = col->codes[i];
-			if (lookup->states[at + i] == VECTOR_NULL)
+			if (lookup->states[at + i] == VECTOR_NULL && col->travel != TRAVEL_SET_CODES)
 				lookup->states[at + i] = VECTOR_VALUE;
 		}
 	}

@@ -410,6 +410,11 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 				col->min = 0;
 				col->max = dictionary_size(col->dict) - 1;
 				break;
+			case TRAVEL_SET_CODES:
+				memcpy(buffer + col->values + rows * sizeof(int32), col->codes + from,
+					   n * sizeof(int32));
+				fill_validity(col, buffer, rows, in, from, n);
+				break;
 			case TRAVEL_FILTER:
 				fill_filter(col, buffer, rows, in, from, n);
 				break;

@@ -446,7 +446,7 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 				dictionary_create(cxt, col->equality, &query->spec->cols[col->col], batch_rows);
 			col->codes = MemoryContextAlloc(cxt, batch_rows * sizeof(int32));
 			col->hashes = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
-			if (col->equality->varies)
+			if (col->travel != TRAVEL_SET_CODES && col->equality->varies)
 				dictionary_watch_variants(col->dict);
 			if (query->spec->cols[col->col].type != COLUMN_DATUM)
 				col->datums = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));

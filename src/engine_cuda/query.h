@@ -25,8 +25,9 @@
 typedef enum Travel
 {
 	TRAVEL_VALUES,      /* the values, perhaps widened to `type` */
-	TRAVEL_CODES,       /* dictionary codes of a group key */
+	TRAVEL_CODES,       /* dictionary codes of a group key, also for NULL */
 	TRAVEL_NUMBERS,     /* the same of values that are counted */
+	TRAVEL_SET_CODES,   /* dictionary codes of distinct values; NULL is NULL */
 	TRAVEL_FILTER,      /* 1 where true, 0 where false or NULL */
 	TRAVEL_PRESENCE,    /* the validity bitmap only */
 	TRAVEL_KEY_CODES,   /* gpuagg_f64_code of floats, with -0 as 0 */
@@ -68,10 +69,10 @@ typedef struct CudaColumn
 	double safe;      /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
 	uint32 values;    /* offsets in a buffer */
 	uint32 validity;
-	Dictionary *dict;        /* for TRAVEL_CODES and TRAVEL_NUMBERS */
-	const KeySpec *equality; /* how its values are compared */
+	Dictionary *dict;        /* of values that have dictionary codes */
+	const KeySpec *equality; /* how these are compared */
 	/*
-	 * TRAVEL_CODES: the codes of all rows at the server are those of a stored column, and not of
+	 * With dictionary codes: the codes of all rows at the server are those of a stored column, and not of
 	 * `dict` (column_keys.c). This is the column's number in RESIDENT; -1: they are not.
 	 */
 	int stored;
@@ -91,7 +92,8 @@ typedef struct CudaColumn
 static inline bool
 cuda_has_dictionary(const CudaColumn *col)
 {
-	return col->travel == TRAVEL_CODES || col->travel == TRAVEL_NUMBERS;
+	return col->travel == TRAVEL_CODES || col->travel == TRAVEL_NUMBERS ||
+		col->travel == TRAVEL_SET_CODES;
 }
 
 /* What the server computes for gpu_max_n or its like. */

@@ -106,6 +106,20 @@ reads_values(const CudaQuery *query, const SlotSpec *slot, int col)
 		 slot->monoid == MONOID_SUM_DEC || slot->monoid == MONOID_SUMSQ_I192);
 }
 
+/*
+ * Returns the message's column with codes of distinct values that have no integers; -1: there are
+ * too many columns.
+ */
+static int
+add_numbered(CudaQuery *query, const KeySpec *value)
+{
+	int col = cuda_query_add_column(query, value->col, TRAVEL_SET_CODES, WIRE_I32, -1);
+
+	if (col >= 0)
+		query->cols[col].equality = value;
+	return col;
+}
+
 bool
 cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 {
@@ -114,17 +128,21 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	const DistinctSpec *distinct = &spec->distincts[slot->set - 1];
 	WireSlot out = {
 		.monoid = slot->monoid, .col = {-1, -1}, .filter = -1, .width = 1, .input = WIRE_DISTINCT};
-	int col = comparable_column(spec, &distinct->values[0], slot), set;
+	const KeySpec *value = &distinct->values[0];
+	int col = comparable_column(spec, value, slot), set;
+	bool numbered = col < 0 && slot->monoid == MONOID_COUNT;
 
 	*why = distinct->all_rows ?
 		"aggregates with different ORDER BY clauses are not supported on the GPU" :
 		distinct->nvalues > 1 ? "DISTINCT over several arguments is not supported on the GPU" :
-		col < 0               ? "DISTINCT values of this type are not supported on the GPU" :
-								"this DISTINCT aggregate is not supported on the GPU";
-	if (distinct->all_rows || distinct->nvalues > 1 || col < 0 || !reads_values(query, slot, col))
+		col < 0 && !numbered ?
+		"DISTINCT values of this type are not supported on the GPU" :
+		"this DISTINCT aggregate is not supported on the GPU";
+	if (distinct->all_rows || distinct->nvalues > 1 || (col < 0 && !numbered) ||
+		!reads_values(query, slot, col))
 		return false;
 	*why = "the query has more DISTINCT aggregates than the GPU supports";
-	col = add_values(query, col, TRAVEL_KEY_CODES);
+	col = numbered ? add_numbered(query, value) : add_values(query, col, TRAVEL_KEY_CODES);
 	if (slot->monoid != MONOID_COUNT)
 		out.col[0] = col;
 	if (is_idempotent(slot->monoid))

@@ -24,6 +24,7 @@ form_rank(const CudaColumn *col, ColumnType type)
 			return col->type == WIRE_I64 ? 1 : 5;
 		case TRAVEL_CODES:
 		case TRAVEL_NUMBERS:
+		case TRAVEL_SET_CODES:
 			return 2;
 		case TRAVEL_VALUE_CODES:
 			return 3;
@@ -147,6 +148,7 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			break;
 		case TRAVEL_CODES:
 		case TRAVEL_NUMBERS:
+		case TRAVEL_SET_CODES:
 			read_codes(col->dict, (const int32 *) values, n, out);
 			break;
 		case TRAVEL_KEY_CODES:

@@ -241,6 +241,10 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 	note_fallbacks(&query, state);
 	for (int k = 0; parallel && spec && k < spec->nkeys; k++)
 		query.work.numbered += spec->cols[spec->keys[k].col].type == COLUMN_DATUM;
+	for (int d = 0; spec && d < spec->ndistincts; d++)
+		for (int v = 0; v < spec->distincts[d].nvalues; v++)
+			query.work.numbered +=
+				spec->cols[spec->distincts[d].values[v].col].type == COLUMN_DATUM;
 	if (!parallel)
 		engines_add_resident_work(&query.work, state->plan->resident, state->plan->scanned);
 	if (spec && spec->nsets > 0)

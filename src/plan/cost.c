@@ -267,6 +267,13 @@ may_sum_floats(const Aggref *aggref, ColumnType type)
 	return column_is_float(type) && aggref->aggtype != INT8OID;
 }
 
+/* Returns whether the aggregate may be a count, which needs no values but their number. */
+static bool
+may_be_counted(const Aggref *aggref)
+{
+	return aggref->aggtype == INT8OID;
+}
+
 /*
  * Returns whether a GPU can reduce the distinct values and the ordered sets of these aggregates,
  * judging by their types.
@@ -291,7 +298,8 @@ can_reduce_sets_on_gpu(List *aggs)
 		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 		type = spec_column_type(exprType(arg), exprTypmod(arg), &scale);
 		if (ordered ? !spec_type_has_codes(exprType(arg)) :
-					  type == COLUMN_DATUM || may_sum_floats(aggref, type))
+					  (type == COLUMN_DATUM && !may_be_counted(aggref)) ||
+					may_sum_floats(aggref, type))
 			return false;
 	}
 	return true;
@@ -352,6 +360,16 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 	return cost;
 }
 
+/* Returns whether distinct values have no integers, so that an engine may have to number them. */
+static bool
+has_numbered_values(const Aggref *aggref)
+{
+	Node *arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+	int16 scale;
+
+	return spec_column_type(exprType(arg), exprTypmod(arg), &scale) == COLUMN_DATUM;
+}
+
 /* Returns how many values a row of a set of distinct values counts for in EngineWork.values. */
 static int
 count_set_values(const GroupQuery *query)
@@ -379,7 +397,10 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	/* each set of distinct values is grouped by keys and values */
 	foreach (lc, query->aggs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
+		{
 			engine.work.values += count_set_values(query);
+			engine.work.numbered += has_numbered_values(lfirst_node(Aggref, lc));
+		}
 	engine.work.fallbacks = fallback_cost(query, &engine);
 	engine.ordered_sets = supported_any_ordered_set(query->aggs);
 	engine.input.parallel = child->parallel_aware || child->parallel_workers > 0;
