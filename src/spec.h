@@ -141,6 +141,8 @@ typedef struct FallbackAgg
 	const struct AggTally *tally; /* the engine makes states of the counted values of argcol[0]
 									 (aggregates/agg_tally.h); else NULL */
 	Datum constant;               /* what the tally has in place of another argument */
+	bool ranked; /* min() or max() of texts that are equal only if their bytes are. Engines may
+				  * compare ranks in their place */
 	int filter;
 	int set;                   /* as in SlotSpec */
 	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */
@@ -283,6 +285,16 @@ spec_has_tallies(const AggSpec *spec)
 {
 	for (int f = 0; f < spec->nfallbacks; f++)
 		if (spec->fallbacks[f].tally)
+			return true;
+	return false;
+}
+
+/* True if the spec has min() or max() of texts, in whose place an engine may compare ranks. */
+static inline bool
+spec_has_ranked(const AggSpec *spec)
+{
+	for (int f = 0; f < spec->nfallbacks; f++)
+		if (spec->fallbacks[f].ranked)
 			return true;
 	return false;
 }

@@ -451,6 +451,16 @@ aggmap_is_ordered_set(const Aggref *aggref)
 }
 
 bool
+aggmap_is_ranked(const Aggref *aggref)
+{
+	Oid transfn;
+
+	return aggmap_is_fallback(aggref->aggfnoid, &transfn) && aggref->aggdistinct == NIL &&
+		(transfn == F_TEXT_SMALLER || transfn == F_TEXT_LARGER) &&
+		expr_collation_is_deterministic(aggref->inputcollid);
+}
+
+bool
 aggmap_is_top_n(const Aggref *aggref)
 {
 	const TargetEntry *n, *key, *value;

@@ -115,6 +115,9 @@ extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
  */
 extern bool aggmap_is_top_n(const Aggref *aggref);
 
+/* Returns whether this is min() or max() of texts that are equal only if their bytes are. */
+extern bool aggmap_is_ranked(const Aggref *aggref);
+
 /*
  * Returns whether this is an aggregate whose states an engine may make of counted values
  * (agg_tally.h), judging by the aggregate alone: what it takes besides values may be invalid.

@@ -1,6 +1,7 @@
 /*
  * column_keys.c
- *	  Keys of groups that are codes of a stored column: their values are fetched by code.
+ *	  Keys of groups that are codes of a stored column, and least and greatest texts that are ranks
+ *	  of its values: values are fetched by code.
  *
  * Where equality of a key is equality of its bytes, the codes of the column's dictionary, which the
  * server has, are as good as those of the query's own dictionary. So no value is looked up for a
@@ -77,12 +78,14 @@ fetch_portion(CudaEngine *cuda, const CudaColumn *col, const uint32 *codes, uint
 		client_fail(client, "the GPU server sent an invalid answer");
 }
 
-bool
-cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left, Datum *values,
-				bool *nulls)
+/*
+ * Sets the values of n groups' codes of a column; a code of col->nvalues is NULL. *left is as for
+ * cuda_fetch_keys(). Returns false if the session is lost.
+ */
+static bool
+fetch_values(CudaEngine *cuda, const CudaColumn *col, const uint32 *of, int n, size_t *left,
+			 Datum *values, bool *nulls)
 {
-	const CudaQuery *query = cuda->query;
-	const CudaColumn *col = &query->cols[query->keycol[k]];
 	uint32 *codes = palloc((n + 1) * sizeof(uint32));
 	Datum *found = palloc((n + 1) * sizeof(Datum));
 	uint32 m = 0;
@@ -91,12 +94,10 @@ cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left
 
 	for (int g = 0; g < n; g++)
 	{
-		uint32 code = cuda_query_code(query, k, packed + (size_t) g * query->wire->key_bytes);
-
-		nulls[g] = code == col->nvalues;
+		nulls[g] = of[g] == col->nvalues;
 		values[g] = (Datum) 0;
 		if (!nulls[g])
-			codes[m++] = code;
+			codes[m++] = of[g];
 	}
 	/* with several keys, groups share values */
 	qsort(codes, m, sizeof(uint32), compare_codes);
@@ -110,15 +111,53 @@ cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left
 			return false;
 	}
 	for (int g = 0; g<n && * left> 0; g++)
-	{
-		uint32 code = cuda_query_code(query, k, packed + (size_t) g * query->wire->key_bytes);
-
 		if (!nulls[g])
 			values[g] =
-				found[(uint32 *) bsearch(&code, codes, distinct, sizeof(uint32), compare_codes) -
+				found[(uint32 *) bsearch(&of[g], codes, distinct, sizeof(uint32), compare_codes) -
 					  codes];
-	}
 	pfree(codes);
 	pfree(found);
+	return true;
+}
+
+bool
+cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left, Datum *values,
+				bool *nulls)
+{
+	const CudaQuery *query = cuda->query;
+	uint32 *codes = palloc((n + 1) * sizeof(uint32));
+	bool ok;
+
+	for (int g = 0; g < n; g++)
+		codes[g] = cuda_query_code(query, k, packed + (size_t) g * query->wire->key_bytes);
+	ok = fetch_values(cuda, &query->cols[query->keycol[k]], codes, n, left, values, nulls);
+	pfree(codes);
+	return ok;
+}
+
+bool
+cuda_fetch_ranked(CudaEngine *cuda, const WireGroups *groups, const char *buffer, size_t *left,
+				  GroupBatch *out)
+{
+	for (int f = 0; f<cuda->spec->nfallbacks && * left> 0; f++)
+	{
+		const CudaRanked *ranked = &cuda->query->ranked[f];
+		const CudaColumn *col = &cuda->query->cols[ranked->col];
+		const int32 *ranks;
+		uint32 *codes;
+
+		if (ranked->order == NULL)
+			continue;
+		ranks = (const int32 *) (buffer + groups->slots[ranked->slot]);
+		codes = palloc((out->ngroups + 1) * sizeof(uint32));
+		/* the operator's identity is no rank: there is no text */
+		for (int g = 0; g < out->ngroups; g++)
+			codes[g] = ranks[g] >= 0 && (uint32) ranks[g] < col->nvalues ? ranked->order[ranks[g]] :
+																		   col->nvalues;
+		if (!fetch_values(cuda, col, codes, out->ngroups, left, out->fallbacks[f],
+						  out->fallback_nulls[f]))
+			return false;
+		pfree(codes);
+	}
 	return true;
 }

@@ -200,6 +200,9 @@ extern bool cuda_make_tallies(CudaEngine *cuda, const WireGroups *groups, const 
  */
 extern bool cuda_fetch_keys(CudaEngine *cuda, int k, const char *packed, int n, size_t *left,
 							Datum *values, bool *nulls);
+/* The same for the states of min() and max() of texts, in out->fallbacks. */
+extern bool cuda_fetch_ranked(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
+							  size_t *left, GroupBatch *out);
 
 /* groups.c */
 /*

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "utils/memutils.h"
+
 #include "analysis/analysis.h"
 #include "engine_cuda/device_rows.h"
 #include "engine_cuda/dictionaries.h"
@@ -44,6 +46,24 @@ resident_key(Resident *r, int c, const ExprRoot *root)
 	if (root && !key->varies && col->travel != TRAVEL_NUMBERS)
 		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);
 	return r->codes[c] != VECTOR_NONE ? r->codes[c] : lookup_key(r, c, root);
+}
+
+uint16
+resident_ranks(Resident *r, int c, const ExprRoot *root)
+{
+	uint16 operand = VECTOR_NONE;
+
+	/* rows of another table have other ranks */
+	if (!r->rows->alone || r->rows->follows || r->cuda->rows_given > 0)
+		return expr_program_reject(r->program,
+								   "the least or greatest text is found among rows of one table");
+	if (root)
+		operand = expr_program_ranks(r->program, root->expr, r->cuda->query->cols[c].collation,
+									 &r->coded[c]);
+	return operand != VECTOR_NONE ?
+		operand :
+		expr_program_reject(r->program,
+							"the least or greatest text is found in a column, not an expression");
 }
 
 bool
@@ -113,6 +133,23 @@ resident_use_codes(Resident *r)
 				expr_program_constant(r->program, r->wire.known[r->coded[c]].nentries, false), 0);
 }
 
+/* Copies the order of the texts that an aggregate compares, for the groups. */
+static void
+note_order(const Resident *r, CudaRanked *ranked)
+{
+	CudaColumn *col = &r->cuda->query->cols[ranked->col];
+	int t = 0;
+
+	while (r->program->lookups[t].stored != r->coded[ranked->col] ||
+		   r->program->lookups[t].ranked != col->collation)
+		t++;
+	col->stored = r->coded[ranked->col];
+	col->nvalues = r->program->lookups[t].n;
+	ranked->order =
+		MemoryContextAllocHuge(GetMemoryChunkContext(r->cuda->query), (col->nvalues + 1) * sizeof(uint32));
+	memcpy(ranked->order, r->order[t], col->nvalues * sizeof(uint32));
+}
+
 void
 resident_note_codes(const Resident *r)
 {
@@ -122,4 +159,7 @@ resident_note_codes(const Resident *r)
 			r->cuda->query->cols[c].stored = r->coded[c];
 			r->cuda->query->cols[c].nvalues = r->wire.known[r->coded[c]].nentries;
 		}
+	for (int f = 0; f < r->cuda->spec->nfallbacks; f++)
+		if (r->cuda->query->ranked[f].slot >= 0)
+			note_order(r, &r->cuda->query->ranked[f]);
 }

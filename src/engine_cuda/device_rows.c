@@ -115,6 +115,8 @@ translate_query(Resident *r)
 		r->codes[c] = VECTOR_NONE;
 		if (cuda_has_dictionary(&query->cols[c]))
 			r->inputs[c] = resident_key(r, c, root);
+		else if (query->cols[c].travel == TRAVEL_RANKS)
+			r->inputs[c] = resident_ranks(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
 		else if (query->cols[c].travel == TRAVEL_PRESENCE &&
@@ -340,6 +342,7 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 		case TRAVEL_CODES:
 		case TRAVEL_NUMBERS:
 		case TRAVEL_SET_CODES:
+		case TRAVEL_RANKS:
 			return a;
 		default:
 			break;

@@ -64,13 +64,14 @@ typedef struct Resident
 	uint16 outputs
 		[WIRE_MAX_RESIDENT_COLS]; /* the same, with values in the form of CudaColumn.travel */
 	/*
-	 * For each column of the query that is a key, and just a stored column whose codes may be its
+	 * For each column of the query that is a key, or a text of which ranks are read, and just a stored column whose codes may be its
 	 * values: the operand with the codes, and the stored column's number. VECTOR_NONE: it is not.
 	 */
 	uint16 codes[WIRE_MAX_RESIDENT_COLS];
 	int coded[WIRE_MAX_RESIDENT_COLS];
 	bool by_column;                   /* these keys are the column's codes (column_keys.c) */
 	const uint8 *cells[WIRE_MAX_TABLES]; /* of each lookup over a stored column */
+	const uint32 *order[WIRE_MAX_TABLES]; /* [rank] code, for each lookup of ranks */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;
 } Resident;
@@ -98,6 +99,9 @@ extern bool resident_upload(Resident *r, const uint64 *lacking, bool *keep);
  * this is the operand with them for the time being; see resident_choose_codes().
  */
 extern uint16 resident_key(Resident *r, int c, const ExprRoot *root);
+
+/* Returns the operand for the ranks of a text. */
+extern uint16 resident_ranks(Resident *r, int c, const ExprRoot *root);
 
 /*
  * Returns whether the collected rows are all rows of the query, so that FINISH need not wait for

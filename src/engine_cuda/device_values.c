@@ -14,7 +14,9 @@
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/varlena.h"
 
 #include "analysis/analysis.h"
 #include "cache/kept.h"
@@ -104,7 +106,7 @@ typedef struct KeptCells
 	ExprInterval interval;
 	bool nulls;
 	uint8 null;
-	uint64 cells[FLEXIBLE_ARRAY_MEMBER];
+	uint64 cells[FLEXIBLE_ARRAY_MEMBER]; /* and, of ranks, the order of codes */
 } KeptCells;
 
 /* How a lookup's table is found. */
@@ -143,11 +145,9 @@ identify(const Resident *r, int s, const ExprLookup *lookup, CellsIdentity *iden
 	memset(identity, 0, sizeof(*identity));
 	identity->tables.n = 1;
 	if (r->wire.known[s].nentries < LEAST_KEPT_VALUES || !cache_available() ||
-		!expr_is_fixed((Node *) lookup->expr, &room) ||
+		(lookup->expr && !expr_is_fixed((Node *) lookup->expr, &room)) ||
 		!cache_table_by_id(r->rows->table, &table->key, &table->relid))
 		return;
-	expr = copyObject((Node *) lookup->expr);
-	(void) forget_places(expr, NULL);
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "values");
 	expr_append_number(&buf, MyDatabaseId);
@@ -155,8 +155,14 @@ identify(const Resident *r, int s, const ExprLookup *lookup, CellsIdentity *iden
 	appendBinaryStringInfo(&buf, (const char *) &r->wire.stored[s], sizeof(r->wire.stored[s]));
 	expr_append_number(&buf, lookup->type);
 	expr_append_number(&buf, lookup->scale);
+	expr_append_number(&buf, lookup->ranked);
 	expr_append_settings(&buf);
-	expr_append_fixed(&buf, expr);
+	if (lookup->expr)
+	{
+		expr = copyObject((Node *) lookup->expr);
+		(void) forget_places(expr, NULL);
+		expr_append_fixed(&buf, expr);
+	}
 	StaticAssertStmt(sizeof(identity->name.bytes) == EXPR_DIGEST_BYTES, "a name is a digest");
 	expr_digest(&buf, identity->name.bytes);
 	pfree(buf.data);
@@ -197,20 +203,24 @@ find_cells(const CellsIdentity *identity, const WireKnown *known)
 	return NULL;
 }
 
-/* Keeps the table of a lookup. older: the one that was found before, or NULL */
+/*
+ * Keeps the table of a lookup. older: the one that was found before, or NULL; order: that of codes,
+ * if these are ranks
+ */
 static void
 keep_cells(const CellsIdentity *identity, const KeptCells *older, const ExprLookup *lookup,
-		   const VectorTable *table, uint64 dictionary, const uint8 *cells)
+		   const VectorTable *table, uint64 dictionary, const uint8 *cells, const uint32 *order)
 {
 	Size bytes = vector_table_bytes(table);
+	Size order_bytes = OidIsValid(lookup->ranked) ? table->n * sizeof(uint32) : 0;
 	KeptCells *kept;
 
 	if (!identity->keeps || lookup->undetermined)
 		return;
 	if (older)
 		kept_drop(older);
-	kept = kept_allocate(&identity->name, &identity->tables, offsetof(KeptCells, cells) + bytes,
-						 table->n);
+	kept = kept_allocate(&identity->name, &identity->tables,
+						 offsetof(KeptCells, cells) + bytes + order_bytes, table->n);
 	if (kept == NULL)
 		return;
 	kept->dictionary = dictionary;
@@ -219,6 +229,8 @@ keep_cells(const CellsIdentity *identity, const KeptCells *older, const ExprLook
 	kept->nulls = lookup->nulls;
 	kept->null = lookup->null;
 	memcpy(kept->cells, cells, bytes);
+	if (order_bytes > 0)
+		memcpy((char *) kept->cells + bytes, order, order_bytes);
 	kept_publish(kept);
 }
 
@@ -230,6 +242,7 @@ typedef struct Lacking
 	Resident *r;
 	int s;
 	bool keys;    /* some lookup has keys */
+	bool ranks;   /* some lookup of ranks is lacking */
 	bool any;     /* some lookup is lacking */
 	uint32 first; /* the first value that one lacks */
 	CellsIdentity identities[WIRE_MAX_TABLES];
@@ -257,6 +270,7 @@ use_cells(Resident *r, int t, const KeptCells *kept)
 	lookup->null = kept->null;
 	r->wire.tables[t] = kept->table;
 	r->cells[t] = (const uint8 *) kept->cells;
+	r->order[t] = (const uint32 *) (r->cells[t] + vector_table_bytes(&kept->table));
 }
 
 /* Uses the tables that are kept of the dictionary, and finds out what is lacking. */
@@ -266,7 +280,7 @@ find_lacking(Lacking *lacking)
 	Resident *r = lacking->r;
 	const WireKnown *known = &r->wire.known[lacking->s];
 
-	lacking->keys = lacking->any = false;
+	lacking->keys = lacking->ranks = lacking->any = false;
 	lacking->first = known->nentries;
 	for (int t = 0; t < r->program->nlookups; t++)
 	{
@@ -290,7 +304,10 @@ find_lacking(Lacking *lacking)
 			continue;
 		}
 		lacking->any = true;
-		lacking->first = Min(lacking->first, kept ? kept->table.n : 0);
+		/* another value changes ranks */
+		lacking->ranks |= OidIsValid(lookup->ranked);
+		lacking->first =
+			Min(lacking->first, kept && !OidIsValid(lookup->ranked) ? kept->table.n : 0);
 	}
 }
 
@@ -302,7 +319,7 @@ is_complete(const Lacking *lacking, int t)
 		lacking->kept[t]->table.n == lacking->r->wire.known[lacking->s].nentries;
 }
 
-/* Begins to evaluate the lookups that are lacking, other than keys. */
+/* Begins to evaluate the lookups that are lacking, other than keys and ranks. */
 static void
 begin_evaluations(Lacking *lacking)
 {
@@ -314,7 +331,8 @@ begin_evaluations(Lacking *lacking)
 		const KeptCells *kept = lacking->kept[t];
 
 		lacking->evaluations[t] = NULL;
-		if (!is_over(lacking, t) || lookup->type == COLUMN_DATUM || is_complete(lacking, t))
+		if (!is_over(lacking, t) || lookup->expr == NULL || lookup->type == COLUMN_DATUM ||
+			is_complete(lacking, t))
 			continue;
 		lacking->evaluations[t] =
 			expr_evaluation_begin(r->program, lookup, r->wire.known[lacking->s].nentries);
@@ -357,38 +375,95 @@ make_cells(Resident *r, int t)
 	r->cells[t] = cells;
 }
 
-/* Ends the evaluation of lookup t, makes its table and keeps it. */
+/* Makes the table of lookup t, which is filled, and keeps it. */
 static void
-end_evaluation(Lacking *lacking, int t)
+complete_lookup(Lacking *lacking, int t)
 {
 	Resident *r = lacking->r;
 	ExprLookup *lookup = &r->program->lookups[t];
 
-	expr_evaluation_add(lacking->evaluations[t], lookup->n, NULL, NULL, 1, NULL);
-	expr_evaluation_end(lacking->evaluations[t]);
-	if (r->program->unsupported_reason)
-		return;
 	expr_lookup_finish(lookup);
 	make_cells(r, t);
 	keep_cells(&lacking->identities[t], lacking->kept[t], lookup, &r->wire.tables[t],
-			   r->wire.known[lacking->s].id, r->cells[t]);
+			   r->wire.known[lacking->s].id, r->cells[t], r->order[t]);
 	pfree(lookup->values);
 	pfree(lookup->states);
 	lookup->values = NULL;
 	lookup->states = NULL;
 }
 
+/* Ends the evaluation of lookup t. */
+static void
+end_evaluation(Lacking *lacking, int t)
+{
+	ExprLookup *lookup = &lacking->r->program->lookups[t];
+
+	expr_evaluation_add(lacking->evaluations[t], lookup->n, NULL, NULL, 1, NULL);
+	expr_evaluation_end(lacking->evaluations[t]);
+	if (lacking->r->program->unsupported_reason == NULL)
+		complete_lookup(lacking, t);
+}
+
+/* The texts of a dictionary that are being sorted. */
+typedef struct Texts
+{
+	const Datum *values;
+	Oid collation;
+} Texts;
+
+/* Compares the texts of two codes. */
+static int
+compare_texts(const void *a, const void *b, void *arg)
+{
+	const Texts *texts = arg;
+	const text *x = (const text *) DatumGetPointer(texts->values[*(const uint32 *) a]);
+	const text *y = (const text *) DatumGetPointer(texts->values[*(const uint32 *) b]);
+
+	CHECK_FOR_INTERRUPTS();
+	return varstr_cmp(VARDATA_ANY(x), VARSIZE_ANY_EXHDR(x), VARDATA_ANY(y), VARSIZE_ANY_EXHDR(y),
+					  texts->collation);
+}
+
+/* Fills the lookups of ranks. */
+static void
+fill_ranks(Lacking *lacking, const Datum *values)
+{
+	Resident *r = lacking->r;
+	uint32 n = r->wire.known[lacking->s].nentries;
+
+	for (int t = 0; t < r->program->nlookups; t++)
+	{
+		ExprLookup *lookup = &r->program->lookups[t];
+		Texts texts = {values, lookup->ranked};
+		uint32 *order;
+
+		if (!is_over(lacking, t) || !OidIsValid(lookup->ranked) || is_complete(lacking, t))
+			continue;
+		order = palloc_extended((n + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+		for (uint32 i = 0; i < n; i++)
+			order[i] = i;
+		qsort_arg(order, n, sizeof(uint32), compare_texts, &texts);
+		expr_lookup_allocate(lookup, n);
+		memset(lookup->states, VECTOR_VALUE, n);
+		lookup->states[n] = VECTOR_NULL;
+		for (uint32 i = 0; i < n; i++)
+			lookup->values[order[i]] = i;
+		r->order[t] = order;
+		complete_lookup(lacking, t);
+	}
+}
+
 /* Fills the lookups of keys over the stored column. */
 static void
-fill_keys(Lacking *lacking, const CudaDictionary *dict)
+fill_keys(Lacking *lacking, const Datum *values)
 {
 	Resident *r = lacking->r;
 
 	for (int t = 0; t < r->program->nlookups && r->program->unsupported_reason == NULL; t++)
 		if (is_over(lacking, t) && r->program->lookups[t].type == COLUMN_DATUM)
 		{
-			resident_fill_key_lookup(r, &r->program->lookups[t], dict->values, NULL,
-									 dict->known.nentries, true);
+			resident_fill_key_lookup(r, &r->program->lookups[t], values, NULL,
+									 r->wire.known[lacking->s].nentries, true);
 			if (r->program->unsupported_reason == NULL)
 				make_cells(r, t);
 		}
@@ -404,7 +479,7 @@ check_number(const Lacking *lacking)
 	Resident *r = lacking->r;
 	uint32 n = r->wire.known[lacking->s].nentries;
 
-	if (n >= WIRE_BUFFER_BYTES)
+	if ((uint64) n * (lacking->ranks ? sizeof(uint32) : 1) >= WIRE_BUFFER_BYTES)
 		expr_program_reject(r->program, "a column has too many values for an expression of them");
 	else if (n - lacking->first > RESIDENT_LEAST_VALUES + VALUES_PER_ROW * r->rows->nrows)
 		expr_program_reject(r->program, "a column has far more values than the query reads rows");
@@ -420,6 +495,43 @@ get_dictionary(const Lacking *lacking, bool refresh, bool copy)
 						   resident_attribute(r, lacking->s), refresh, copy);
 }
 
+/* CudaTakeEntries: copies values into an array. */
+static void
+copy_values(void *arg, uint32 from, const Datum *values, uint32 n)
+{
+	Datum *to = arg;
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(to));
+
+	INTERRUPTIBLE_FOR (i, 0, (int64) n)
+		to[from + i] = datumCopy(values[i], false, -1);
+	MemoryContextSwitchTo(old);
+}
+
+/* Bytes that are estimated for a value beside its own. */
+#define VALUE_BYTES 64
+
+/*
+ * Reads all texts of a dictionary, for this query only, if there is memory for them. Else rejects
+ * the program. Returns false if the session is lost.
+ */
+static bool
+gather_values(const Lacking *lacking, const CudaDictionary *dict, const Datum **values)
+{
+	Resident *r = lacking->r;
+	uint32 n = dict->known.nentries;
+	Datum *all;
+
+	if (dict->all_bytes + (uint64) n * VALUE_BYTES > r->cuda->env.mem_limit)
+	{
+		expr_program_reject(r->program, "no memory is left for the order of a column's values");
+		return true;
+	}
+	*values = all = palloc_extended((Size) n * sizeof(Datum), MCXT_ALLOC_HUGE);
+	return cuda_dictionary_read(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
+								resident_attribute(r, lacking->s), dict->known, 0, copy_values,
+								all);
+}
+
 /*
  * Evaluates the lookups that are lacking for the values of a copy of the dictionary, or for values
  * that are read once. Returns false if the session is lost.
@@ -428,19 +540,23 @@ static bool
 evaluate_lacking(Lacking *lacking, const CudaDictionary *dict)
 {
 	Resident *r = lacking->r;
-	bool copied = dict->copied == dict->known.nentries;
+	const Datum *values = dict->copied == dict->known.nentries ? dict->values : NULL;
 	bool ok = true;
 
-	if (lacking->keys && !copied)
-	{
+	if (lacking->keys && dict->copied < dict->known.nentries)
 		expr_program_reject(r->program, "a column has too many values for an expression of them");
+	if (lacking->ranks && dict->copied < dict->known.nentries &&
+		r->program->unsupported_reason == NULL && !gather_values(lacking, dict, &values))
+		return false;
+	if (r->program->unsupported_reason)
 		return true;
-	}
 	if (lacking->keys)
-		fill_keys(lacking, dict);
+		fill_keys(lacking, values);
+	if (lacking->ranks)
+		fill_ranks(lacking, values);
 	begin_evaluations(lacking);
-	if (copied)
-		add_values(lacking, 0, dict->values, dict->known.nentries);
+	if (values || dict->known.nentries == 0)
+		add_values(lacking, 0, values, dict->known.nentries);
 	else
 		ok = cuda_dictionary_read(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
 								  resident_attribute(r, lacking->s), dict->known, lacking->first,

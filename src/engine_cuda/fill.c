@@ -433,6 +433,7 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 				fill_part(col, buffer, rows, col->parts->low, in, from, n);
 				break;
 			case TRAVEL_RUNS:
+			case TRAVEL_RANKS:
 				break;
 			case TRAVEL_MATRIX:
 				query->sizes_differ |= !fill_matrices(col, buffer, rows, in, from, n);

@@ -278,7 +278,8 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 		group_batch_init(out, cuda->spec, n, false);
 		out->ngroups = groups->n = n;
 		left = n > 1 ? room : SIZE_MAX;
-		if (!copy_keys(cuda, buffer + groups->keys, &left, out))
+		if (!copy_keys(cuda, buffer + groups->keys, &left, out) ||
+			!cuda_fetch_ranked(cuda, groups, buffer, &left, out))
 			return false;
 	}
 	cuda->most_groups = left > room / 2 ? Min(2 * groups->n, most) : groups->n;
@@ -291,7 +292,8 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 /*
  * Makes the states of exact sums, and sets those of other fallback aggregates to their initial
  * values. These exist here only for unrepresentable numerics, which no row has that the server got.
- * Fallback aggregates of ordered sets, the n best and counted values get their states later.
+ * Fallback aggregates of ordered sets, the n best and counted values get their states later; those
+ * of texts by rank have them, if the server has rows.
  */
 static void
 set_fallbacks(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from,
@@ -300,7 +302,7 @@ set_fallbacks(CudaEngine *cuda, const WireGroups *groups, const char *buffer, ui
 	for (int o = 0; o < cuda->spec->nfallbacks; o++)
 		if (cuda->query->exact[o].parts)
 			cuda_query_exact_states(cuda->query, o, groups, buffer, from, out);
-		else
+		else if (cuda->query->ranked[o].order == NULL)
 			for (int g = 0; g < out->ngroups; g++)
 			{
 				out->fallbacks[o][g] = cuda->spec->fallbacks[o].initval;

@@ -320,6 +320,9 @@ translate_runs(CudaQuery *query, const char **why)
 		   "sorted input on the GPU";
 	if (spec_has_sets(spec) || spec_has_top_n(spec) || spec_has_tallies(spec))
 		return false;
+	*why = "the least or greatest text is not found over sorted input on the GPU";
+	if (spec_has_ranked(spec))
+		return false;
 	*why = "sorted input without an aggregate is not supported on the GPU";
 	if (spec->nslots + spec->nfallbacks == 0)
 		return false;
@@ -382,7 +385,8 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 		if (!translate_slot(query, s, why))
 			return NULL;
 	if (!cuda_query_ordered_sets(query, why) || !cuda_query_top_n(query, why) ||
-		!cuda_query_tallies(query, why) || !cuda_query_exact_sums(query, why))
+		!cuda_query_tallies(query, why) || !cuda_query_ranked(query, why) ||
+		!cuda_query_exact_sums(query, why))
 		return NULL;
 	*why = "the query has more aggregates than the GPU supports";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)
@@ -466,6 +470,12 @@ void
 cuda_query_reset(CudaQuery *query)
 {
 	query->negative_zero = query->unusual_floats = query->sizes_differ = false;
+	for (int f = 0; f < query->spec->nfallbacks; f++)
+		if (query->ranked[f].order)
+		{
+			pfree(query->ranked[f].order);
+			query->ranked[f].order = NULL;
+		}
 	for (int c = 0; c < query->ncols; c++)
 	{
 		query->cols[c].stored = -1;
@@ -643,7 +653,14 @@ bool
 cuda_query_shareable(const CudaQuery *query)
 {
 	return !query->spec->ordered && query->wire->nsets == 0 && !sends_any_as(query, TRAVEL_CODES) &&
-		cuda_query_count_exact_sums(query) == 0 && !cuda_query_needs_batch(query);
+		cuda_query_count_exact_sums(query) == 0 && !cuda_query_needs_batch(query) &&
+		!cuda_query_has_ranks(query);
+}
+
+bool
+cuda_query_has_ranks(const CudaQuery *query)
+{
+	return sends_any_as(query, TRAVEL_RANKS);
 }
 
 bool

@@ -28,6 +28,7 @@ typedef enum Travel
 	TRAVEL_CODES,       /* dictionary codes of a group key, also for NULL */
 	TRAVEL_NUMBERS,     /* the same of values that are counted */
 	TRAVEL_SET_CODES,   /* dictionary codes of distinct values; NULL is NULL */
+	TRAVEL_RANKS,       /* ranks of texts among all of a cached column; not sent in batches */
 	TRAVEL_FILTER,      /* 1 where true, 0 where false or NULL */
 	TRAVEL_PRESENCE,    /* the validity bitmap only */
 	TRAVEL_KEY_CODES,   /* gpuagg_f64_code of floats, with -0 as 0 */
@@ -77,6 +78,7 @@ typedef struct CudaColumn
 	 */
 	int stored;
 	uint32 nvalues; /* number of that column's values, which is the code for NULL */
+	Oid collation;  /* TRAVEL_RANKS: that of the order */
 	Datum *datums;  /* space for the dictionary's input, if the column has no Datums */
 	int32 *codes;   /* of the current batch, with their hashes */
 	uint32 *hashes;
@@ -114,6 +116,14 @@ typedef struct CudaTally
 	int rows;     /* slot with the number of all its rows that pass the filter; -1: not needed */
 } CudaTally;
 
+/* What the server computes for min() or max() of texts: the rank of the least or greatest one. */
+typedef struct CudaRanked
+{
+	int slot; /* -1: the fallback aggregate is another one */
+	int col;  /* the column of the message with the ranks */
+	uint32 *order; /* [rank] the text's code in the column's dictionary; NULL: there are no rows */
+} CudaRanked;
+
 /* A query of this process. It is sent as `wire`. */
 typedef struct CudaQuery
 {
@@ -135,6 +145,7 @@ typedef struct CudaQuery
 	int mode[2][WIRE_MAX_SETS];  /* slot with the mode, for [descending] */
 	CudaTopN *top_n;             /* [fallback aggregate]; for others it is not set */
 	CudaTally *tallies;          /* the same */
+	CudaRanked *ranked;          /* [fallback aggregate] */
 	int matrix_size;             /* of all matrices; 0: not known yet */
 	bool sizes_differ;           /* a matrix of another size has come since the start */
 
@@ -179,6 +190,11 @@ extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);
 extern bool cuda_query_top_n(CudaQuery *query, const char **why);
 /* The same for aggregates of counted values. */
 extern bool cuda_query_tallies(CudaQuery *query, const char **why);
+
+/* The same for min() and max() of texts. */
+extern bool cuda_query_ranked(CudaQuery *query, const char **why);
+/* Returns whether there are any. Then the CPU fallback takes all batches. */
+extern bool cuda_query_has_ranks(const CudaQuery *query);
 
 /*
  * query_exact.c: translates exact sums. Returns false, with the reason in *why, if the GPU cannot

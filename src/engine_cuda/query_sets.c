@@ -6,9 +6,12 @@
  * An ordered set becomes slots: the number of a group's values, and the position of the first or of
  * the most frequent one. With these positions ordered_sets.c picks the values that it needs,
  * top_n.c the first or last n, and tallies.c all of them with their numbers of rows.
+ *
+ * Also translates min() and max() of texts, as those of ranks.
  */
 #include "postgres.h"
 
+#include "utils/fmgroids.h"
 #include "utils/typcache.h"
 
 #include "aggregates/agg_tally.h"
@@ -389,5 +392,54 @@ cuda_query_tallies(CudaQuery *query, const char **why)
 	for (int f = 0; f < spec->nfallbacks; f++)
 		if (spec->fallbacks[f].tally && !add_tally(query, &spec->fallbacks[f], &query->tallies[f]))
 			return false;
+	return true;
+}
+
+/* Translates min() or max() of texts to that of their ranks. */
+static bool
+translate_ranked(CudaQuery *query, int f, const char **why)
+{
+	const FallbackAgg *fallback = &query->spec->fallbacks[f];
+	WireSlot slot = {.monoid = fallback->transfn.fn_oid == F_TEXT_SMALLER ? MONOID_MIN_I32 :
+																		   MONOID_MAX_I32,
+					 .col = {-1, -1},
+					 .filter = -1,
+					 .width = 1};
+	CudaColumn *col;
+
+	*why = "the query has more aggregates than the GPU supports";
+	slot.col[0] = cuda_query_add_column(query, fallback->argcol[0], TRAVEL_RANKS, WIRE_I32, -1);
+	if (fallback->filter >= 0)
+		slot.filter = cuda_query_add_column(query, fallback->filter, TRAVEL_FILTER, WIRE_I8, -1);
+	if (slot.col[0] < 0 || (fallback->filter >= 0 && slot.filter < 0))
+		return false;
+	col = &query->cols[slot.col[0]];
+	*why = "texts are compared by different collations";
+	if (OidIsValid(col->collation) && col->collation != fallback->collation)
+		return false;
+	col->collation = fallback->collation;
+	query->ranked[f].col = slot.col[0];
+	query->ranked[f].slot = cuda_query_add_slot(query, &slot);
+	return true;
+}
+
+bool
+cuda_query_ranked(CudaQuery *query, const char **why)
+{
+	const AggSpec *spec = query->spec;
+
+	query->ranked = palloc0(sizeof(CudaRanked) * (spec->nfallbacks + 1));
+	for (int f = 0; f < spec->nfallbacks; f++)
+	{
+		query->ranked[f].slot = -1;
+		if (!spec->fallbacks[f].ranked)
+			continue;
+		*why = "the least or greatest text is not found with other aggregates that depend on order "
+			   "on the GPU";
+		if (spec->ordered)
+			return false;
+		if (!translate_ranked(query, f, why))
+			return false;
+	}
 	return true;
 }

@@ -180,7 +180,7 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
  * - floats that do not fit into the integers of exact sums;
  * - new keys when the dictionaries have reached their limit;
  * - equal keys that look different (1.0 and 1.00), if there are several keys;
- * - rows at the server have the codes of stored columns.
+ * - rows at the server have the codes of stored columns, or ranks of their values.
  *
  * A group must show its keys as its first row has them. A dictionary keeps the look of the first
  * value. That is right for a single key, unless the CPU fallback has rows as well: it does not see
@@ -193,7 +193,7 @@ encode_keys(CudaEngine *cuda, const Batch *batch, bool *for_cpu)
 	bool known;
 
 	/* its keys have codes of their own; groups of both meet in the CPU fallback, by value */
-	*for_cpu = cuda_query_has_column_codes(cuda->query);
+	*for_cpu = cuda_query_has_column_codes(cuda->query) || cuda_query_has_ranks(cuda->query);
 	if (*for_cpu)
 		return ENGINE_OK;
 	known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);

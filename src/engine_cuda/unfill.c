@@ -34,6 +34,7 @@ form_rank(const CudaColumn *col, ColumnType type)
 		case TRAVEL_FILTER:
 			return 6;
 		case TRAVEL_RUNS:
+		case TRAVEL_RANKS:
 			return 8;
 		default:
 			return 7;
@@ -169,6 +170,7 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			memcpy(out->values, values, n);
 			break;
 		case TRAVEL_PRESENCE:
+		case TRAVEL_RANKS:
 		case TRAVEL_RUNS:
 		case TRAVEL_HIGH_PART: /* cuda_parts_read() reads both parts */
 		case TRAVEL_LOW_PART:

@@ -21,6 +21,7 @@ typedef struct EngineQuery
 	bool ordered_sets;    /* there are ordered-set aggregates */
 	bool top_n;           /* there are gpu_max_n and its like (FallbackAgg.top_n) */
 	bool tallies;         /* there are aggregates of counted values (FallbackAgg.tally) */
+	bool ranked;          /* there are min() or max() of texts (FallbackAgg.ranked) */
 	int row_engines;      /* engines that get all rows, see composite_count_row_engines() */
 	EngineWork work;
 } EngineQuery;

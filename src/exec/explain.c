@@ -241,6 +241,7 @@ static void
 explain_called_aggregates(GpuAggState *state, ExplainState *es)
 {
 	const AggSpec *spec = state->spec;
+	bool on_device = state->engine && !state->engine->ops->runs_fallbacks;
 	List *names = NIL;
 
 	if (!es->verbose || spec == NULL || state->plan->guarded)
@@ -250,7 +251,7 @@ explain_called_aggregates(GpuAggState *state, ExplainState *es)
 		const FallbackAgg *fallback = &spec->fallbacks[f];
 
 		if (!fallback->exact && fallback->top_n == 0 && fallback->tally == NULL &&
-			!fallback->unrepresentable_only && spec_set_of_fallback(spec, f) < 0)
+			!(fallback->ranked && on_device) && !fallback->unrepresentable_only && spec_set_of_fallback(spec, f) < 0)
 			names = lappend(names, get_func_name(fallback->aggfnoid));
 	}
 	if (names != NIL)

@@ -180,9 +180,11 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 
 	query->top_n = spec && spec_has_top_n(spec);
 	query->tallies = spec && spec_has_tallies(spec);
+	query->ranked = spec && spec_has_ranked(spec);
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
 		if (!spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
-			spec->fallbacks[o].tally == NULL && spec_set_of_fallback(spec, o) < 0)
+			spec->fallbacks[o].tally == NULL && !spec->fallbacks[o].ranked &&
+			 spec_set_of_fallback(spec, o) < 0)
 			note_fallback(query, spec->fallbacks[o].aggfnoid);
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
@@ -193,6 +195,8 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 			query->top_n = true;
 		else if (aggmap_is_tallied(aggref))
 			query->tallies = true;
+		else if (aggmap_is_ranked(aggref))
+			query->ranked = true;
 		else if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
 				 aggmap_is_fallback(aggref->aggfnoid, &transfn))
 			note_fallback(query, aggref->aggfnoid);

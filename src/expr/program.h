@@ -44,7 +44,9 @@ typedef struct ExprLookup
 	ColumnType type;  /* type of the expression; COLUMN_DATUM: the caller numbers the values */
 	int16 scale;
 	bool presence; /* only whether the column is NULL */
-	int column;    /* the caller's column, with COLUMN_DATUM; else -1 */
+	/* the value is its rank among all values of a coded text by this collation; else InvalidOid */
+	Oid ranked;
+	int column; /* the caller's column, with COLUMN_DATUM; else -1 */
 
 	/* set when the table is filled: */
 	uint32 n;              /* numbers, or entries of a join; entry n is for NULL */
@@ -125,6 +127,12 @@ extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType
  * VECTOR_NONE, without rejecting the program, if it is another expression.
  */
 extern uint16 expr_program_codes(ExprProgram *p, const Expr *expr, int *stored);
+
+/*
+ * Returns the operand with the ranks of a text among all values of its column, by a collation; the
+ * same conditions as above.  The caller's table has ranks from 0 on.
+ */
+extern uint16 expr_program_ranks(ExprProgram *p, const Expr *expr, Oid collation, int *stored);
 
 /*
  * Returns the operand with the values of an expression over one column, by lookup.  Returns

@@ -149,6 +149,7 @@ emit_lookup(ExprProgram *p, ExprLookup lookup, uint16 of)
 	while (t < p->nlookups &&
 		   (p->lookups[t].attno != lookup.attno || p->lookups[t].join != lookup.join ||
 			p->lookups[t].presence != lookup.presence || p->lookups[t].type != lookup.type ||
+			p->lookups[t].ranked != lookup.ranked || p->lookups[t].stored != lookup.stored ||
 			p->lookups[t].scale != lookup.scale || p->lookups[t].column != lookup.column ||
 			!equal(p->lookups[t].expr, lookup.expr)))
 		t++;
@@ -219,6 +220,29 @@ expr_program_codes(ExprProgram *p, const Expr *expr, int *stored)
 	if (*stored < 0)
 		return expr_program_reject(p, "the query reads more columns than the GPU supports");
 	return expr_program_emit(p, VECTOR_LOAD, WIRE_I32, *stored, 0, 0);
+}
+
+uint16
+expr_program_ranks(ExprProgram *p, const Expr *expr, Oid collation, int *stored)
+{
+	Oid type = exprType((const Node *) expr);
+	uint16 codes = type == TEXTOID || type == VARCHAROID ? expr_program_codes(p, expr, stored) :
+														   VECTOR_NONE;
+	Form_pg_attribute att;
+
+	if (codes == VECTOR_NONE)
+		return VECTOR_NONE;
+	att = TupleDescAttr(p->set->desc, p->stored[*stored].attno - 1);
+	if (att->atttypid != TEXTOID && att->atttypid != VARCHAROID)
+		return VECTOR_NONE;
+	return emit_lookup(p,
+					   (ExprLookup){.attno = att->attnum,
+									.stored = *stored,
+									.join = -1,
+									.type = COLUMN_I32,
+									.ranked = collation,
+									.column = -1},
+					   codes);
 }
 
 uint16

@@ -182,8 +182,8 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 
 /*
  * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
- * Notes them in *engine: gpu_max_n and its like, aggregates of counted values, exact aggregates,
- * and others.
+ * Notes them in *engine: gpu_max_n and its like, aggregates of counted values, extremes of
+ * texts, exact aggregates, and others.
  */
 static Cost
 fallback_cost(GroupQuery *query, EngineQuery *engine)
@@ -209,6 +209,8 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
 				engine->top_n = true;
 			else if (aggmap_is_tallied(aggref))
 				engine->tallies = true;
+			else if (aggmap_is_ranked(aggref))
+				engine->ranked = true;
 			else if (!aggmap_is_exact(aggref->aggfnoid, &sum))
 				engine->fallbacks = true;
 			else if (!sum)
@@ -232,6 +234,7 @@ plan_hashes_ordered(GroupQuery *query)
 
 	(void) fallback_cost(query, &engine);
 	return (engine.fallbacks || engine.tallies || engine.exact_variances) &&
+	return (engine.fallbacks || engine.exact_variances || engine.ranked) &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }
