@@ -68,7 +68,7 @@ typedef struct EngineWork
 	int values;     /* keys and slots that each row updates */
 	int boundaries; /* keys that are compared with those of the row before, in grouped input */
 	int columns;    /* columns of each row */
-	int numbered;   /* keys, of a parallel plan, and distinct values that a device needs numbers of */
+	int numbered;   /* keys in parallel plans, distinct values: to be numbered for a device */
 	Cost fallbacks; /* cost of the calls of transition functions, for each row */
 	Cost local;     /* cost of sorting and spilling all rows, if they are reduced in this process */
 	double resident; /* fraction of the rows that an engine can take without reading them */

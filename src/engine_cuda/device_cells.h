@@ -16,13 +16,13 @@ cells_choose_form(const ExprLookup *lookup, VectorTable *table)
 {
 	uint64 span = (uint64) lookup->interval.max - (uint64) lookup->interval.min;
 
-	table->form = lookup->undetermined                        ? VECTOR_CELLS_WIDE :
-		lookup->interval.min > lookup->interval.max           ? 1 :
-		span == 0                                             ? VECTOR_CELLS_BITS :
-		span < PG_UINT8_MAX                                   ? 1 :
-		span < PG_UINT16_MAX                                  ? 2 :
-		span < PG_UINT32_MAX                                  ? 4 :
-																VECTOR_CELLS_WIDE;
+	table->form = lookup->undetermined              ? VECTOR_CELLS_WIDE :
+		lookup->interval.min > lookup->interval.max ? 1 :
+		span == 0                                   ? VECTOR_CELLS_BITS :
+		span < PG_UINT8_MAX                         ? 1 :
+		span < PG_UINT16_MAX                        ? 2 :
+		span < PG_UINT32_MAX                        ? 4 :
+													  VECTOR_CELLS_WIDE;
 	table->least = lookup->interval.min;
 }
 

@@ -145,8 +145,8 @@ note_order(const Resident *r, CudaRanked *ranked)
 		t++;
 	col->stored = r->coded[ranked->col];
 	col->nvalues = r->program->lookups[t].n;
-	ranked->order =
-		MemoryContextAllocHuge(GetMemoryChunkContext(r->cuda->query), (col->nvalues + 1) * sizeof(uint32));
+	ranked->order = MemoryContextAllocHuge(GetMemoryChunkContext(r->cuda->query),
+										   (col->nvalues + 1) * sizeof(uint32));
 	memcpy(ranked->order, r->order[t], col->nvalues * sizeof(uint32));
 }
 

@@ -85,8 +85,8 @@ encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 }
 
 void
-resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls, uint32 n,
-				bool null)
+resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls,
+						 uint32 n, bool null)
 {
 	Datum *values = expr_lookup_evaluate(r->program, lookup, entries, nulls, n);
 

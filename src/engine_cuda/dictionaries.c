@@ -348,8 +348,8 @@ cuda_dictionary_read(Client *client, WireTableKey table, const WireColumnKey *co
 					 void *arg)
 {
 	WireDictionary message = {.table = table, .column = *column, .id = known.id};
-	MemoryContext portion =
-		AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary portion", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext portion = AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary portion",
+												  ALLOCSET_DEFAULT_SIZES);
 	bool ok = true;
 
 	while (ok && from < known.nentries)

@@ -119,8 +119,8 @@ typedef struct CudaTally
 /* What the server computes for min() or max() of texts: the rank of the least or greatest one. */
 typedef struct CudaRanked
 {
-	int slot; /* -1: the fallback aggregate is another one */
-	int col;  /* the column of the message with the ranks */
+	int slot;      /* -1: the fallback aggregate is another one */
+	int col;       /* the column of the message with the ranks */
 	uint32 *order; /* [rank] the text's code in the column's dictionary; NULL: there are no rows */
 } CudaRanked;
 

@@ -138,9 +138,8 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	*why = distinct->all_rows ?
 		"aggregates with different ORDER BY clauses are not supported on the GPU" :
 		distinct->nvalues > 1 ? "DISTINCT over several arguments is not supported on the GPU" :
-		col < 0 && !numbered ?
-		"DISTINCT values of this type are not supported on the GPU" :
-		"this DISTINCT aggregate is not supported on the GPU";
+		col < 0 && !numbered  ? "DISTINCT values of this type are not supported on the GPU" :
+								"this DISTINCT aggregate is not supported on the GPU";
 	if (distinct->all_rows || distinct->nvalues > 1 || (col < 0 && !numbered) ||
 		!reads_values(query, slot, col))
 		return false;
@@ -401,7 +400,7 @@ translate_ranked(CudaQuery *query, int f, const char **why)
 {
 	const FallbackAgg *fallback = &query->spec->fallbacks[f];
 	WireSlot slot = {.monoid = fallback->transfn.fn_oid == F_TEXT_SMALLER ? MONOID_MIN_I32 :
-																		   MONOID_MAX_I32,
+																			MONOID_MAX_I32,
 					 .col = {-1, -1},
 					 .filter = -1,
 					 .width = 1};

@@ -226,8 +226,8 @@ uint16
 expr_program_ranks(ExprProgram *p, const Expr *expr, Oid collation, int *stored)
 {
 	Oid type = exprType((const Node *) expr);
-	uint16 codes = type == TEXTOID || type == VARCHAROID ? expr_program_codes(p, expr, stored) :
-														   VECTOR_NONE;
+	uint16 codes =
+		type == TEXTOID || type == VARCHAROID ? expr_program_codes(p, expr, stored) : VECTOR_NONE;
 	Form_pg_attribute att;
 
 	if (codes == VECTOR_NONE)

@@ -300,9 +300,9 @@ can_reduce_sets_on_gpu(List *aggs)
 			return false;
 		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 		type = spec_column_type(exprType(arg), exprTypmod(arg), &scale);
-		if (ordered ? !spec_type_has_codes(exprType(arg)) :
-					  (type == COLUMN_DATUM && !may_be_counted(aggref)) ||
-					may_sum_floats(aggref, type))
+		if (ordered ?
+				!spec_type_has_codes(exprType(arg)) :
+				(type == COLUMN_DATUM && !may_be_counted(aggref)) || may_sum_floats(aggref, type))
 			return false;
 	}
 	return true;

@@ -62,8 +62,8 @@ is_resident("SELECT k, gpu_count(*) FROM w WHERE vc < '7' AND id BETWEEN 20000 A
 # ---- results of expressions are kept for other sessions, and extended for new values ----
 my $texts = "SELECT k, gpu_count(*), gpu_sum(length(s)) FROM w WHERE vc NOT LIKE '%77%' GROUP BY k ORDER BY k";
 
-# the number of kept results, how often they were found, and the most values of one
-sub kept { return split /\|/, $node->safe_psql('postgres', "SELECT count(*), coalesce(sum(hits), 0), coalesce(max(rows), 0) FROM gpuagg_cache WHERE relation = 'w'::regclass AND tier = 'lookup'") }
+# the number of kept results, how often they were found, and for how many values they are
+sub kept { return split /\|/, $node->safe_psql('postgres', "SELECT count(*), coalesce(sum(hits), 0), coalesce(sum(rows), 0) FROM gpuagg_cache WHERE relation = 'w'::regclass AND tier = 'lookup'") }
 
 is_resident($texts);
 my @kept = kept();
@@ -84,7 +84,7 @@ is_resident("SELECT gpu_count(*), min(s), max(s), min(vc) FILTER (WHERE id < 0) 
 is_resident("SELECT few, min(s), gpu_count(DISTINCT s), gpu_count(DISTINCT v) FROM w WHERE s <> '' GROUP BY few ORDER BY few");
 is_resident("SELECT k, gpu_count(*), min(s), min(s COLLATE \"en-x-icu\"), max(s COLLATE \"C\"), max(s COLLATE \"en-x-icu\") FROM w GROUP BY k ORDER BY k");
 is_resident("SELECT s, gpu_count(*) AS n, min(vc) FROM w GROUP BY s ORDER BY n DESC, s LIMIT 5");
-is_resident("SELECT gpu_count(*), min(s), max(vc) FROM w WHERE id < 0");
+is_core_answer("SELECT gpu_count(*), min(s), max(vc) FROM w WHERE id < 0");
 is_resident("SELECT gpu_count(DISTINCT $_), gpu_count(*) FROM w") foreach qw(s vc u b few ch cb);
 is_resident("SELECT k, gpu_count(DISTINCT s), gpu_count(DISTINCT vc) FILTER (WHERE v < 100), gpu_count(DISTINCT left(vc, 2)) FROM w GROUP BY k ORDER BY k");
 is_core_answer("SELECT k, gpu_count(*), min($_), max($_) FROM w GROUP BY k ORDER BY k", "extremes of $_") foreach 'lower(s)', 'left(vc, 3)', 'ch', 'b', 's || vc';
@@ -100,7 +100,8 @@ $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('tail')");
 is_resident("SELECT id % 5, gpu_count(*) FROM tail WHERE t < '7' GROUP BY 1 ORDER BY 1");
 # with a changed block, each range is compared with the condition
 $node->safe_psql('postgres', 'UPDATE tail SET t = t WHERE id = 1');
-is_resident("SELECT id % 5, gpu_count(*) FROM tail WHERE t < '7' AND id > 92700 GROUP BY 1 ORDER BY 1", 'a column has far more values than the query reads rows');
+is_resident("SELECT id % 5, gpu_count(*) FROM tail WHERE t < '8' AND id > 92700 GROUP BY 1 ORDER BY 1", 'a column has far more values than the query reads rows');
+is_resident("SELECT id % 5, gpu_count(*) FROM tail WHERE t < '7' AND id > 92700 GROUP BY 1 ORDER BY 1");
 
 # ---- cursors, rescans, parallel plans ----
 is(our_answer('BEGIN; DECLARE c CURSOR FOR SELECT s, gpu_count(*) FROM w GROUP BY s; MOVE 50000 IN c; SELECT count(*) FROM (SELECT vc, gpu_count(*) FROM w GROUP BY vc) g; MOVE ALL IN c; COMMIT'),
@@ -113,6 +114,7 @@ is(our_answer("SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost 
 my $groups = all_groups('s', 'gpu_sum(v)', 'w');
 my $two = all_groups('vc, few', 'gpu_sum(v)', 'w');
 my $other = $node->background_psql('postgres');
+@kept = kept();
 foreach my $change ("UPDATE w SET s = 'new ' || id WHERE id % 40000 = 11", "UPDATE w SET s = NULL, vc = 'value 1' WHERE id BETWEEN 100 AND 200",
 	"INSERT INTO w (id, k, v, s, vc, few) SELECT i, 1, i, CASE WHEN i % 2 = 0 THEN 'value ' || i ELSE 'added ' || i END, md5(i::text), 'few1' FROM generate_series(1, 3000) i",
 	"DELETE FROM w WHERE id % 9999 = 1")
@@ -132,8 +134,8 @@ foreach my $change ("UPDATE w SET s = 'new ' || id WHERE id % 40000 = 11", "UPDA
 }
 
 @found = kept();
-cmp_ok($found[2], '>', $kept[2], 'kept results have the new values');
-is($found[0] > 0, 1, '... and are still there');
+is($found[0], $kept[0], 'results are kept once');
+cmp_ok($found[2], '>', $kept[2], '... and have the new values');
 
 # ---- equal keys that look different, in cached rows and in rows that come as batches: the first row's look is that of its group ----
 $node->safe_psql('postgres', <<SQL);
