@@ -64,8 +64,9 @@ typedef struct Resident
 	uint16 outputs
 		[WIRE_MAX_RESIDENT_COLS]; /* the same, with values in the form of CudaColumn.travel */
 	/*
-	 * For each column of the query that is a key, or a text of which ranks are read, and just a stored column whose codes may be its
-	 * values: the operand with the codes, and the stored column's number. VECTOR_NONE: it is not.
+	 * For each column of the query that is a key, or has distinct values, and just a stored column
+	 * whose codes may be its values: the operand with the codes, and the stored column's number.
+	 * VECTOR_NONE: it is not. For ranks of texts, too, `coded` is the stored column's number.
 	 */
 	uint16 codes[WIRE_MAX_RESIDENT_COLS];
 	int coded[WIRE_MAX_RESIDENT_COLS];

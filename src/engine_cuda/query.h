@@ -73,8 +73,9 @@ typedef struct CudaColumn
 	Dictionary *dict;        /* of values that have dictionary codes */
 	const KeySpec *equality; /* how these are compared */
 	/*
-	 * With dictionary codes: the codes of all rows at the server are those of a stored column, and not of
-	 * `dict` (column_keys.c). This is the column's number in RESIDENT; -1: they are not.
+	 * With dictionary codes or ranks: the codes of all rows at the server are those of a stored
+	 * column, and not of `dict` (column_keys.c). This is the column's number in RESIDENT; -1: they
+	 * are not.
 	 */
 	int stored;
 	uint32 nvalues; /* number of that column's values, which is the code for NULL */

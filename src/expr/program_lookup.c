@@ -283,7 +283,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 
 /* ---- values ------------------------------------------------------------------------- */
 
-/* An evaluation of a lookup's expression for the entries of a dictionary, which come in portions. */
+/* An evaluation of a lookup's expression for a dictionary's entries, which come in portions. */
 struct ExprEvaluation
 {
 	ExprProgram *program;
