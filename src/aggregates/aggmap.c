@@ -719,8 +719,8 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 		{
 			take_constant_n(spec, &fallback, aggref, args, parent, econtext);
 			take_tally(spec, &fallback, aggref, parent, econtext);
-			fallback.ranked = set == 0 && fallback.builtin && fallback.initnull &&
-				aggmap_is_ranked(aggref);
+			fallback.ranked =
+				set == 0 && fallback.builtin && fallback.initnull && aggmap_is_ranked(aggref);
 		}
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)

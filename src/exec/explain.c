@@ -251,7 +251,8 @@ explain_called_aggregates(GpuAggState *state, ExplainState *es)
 		const FallbackAgg *fallback = &spec->fallbacks[f];
 
 		if (!fallback->exact && fallback->top_n == 0 && fallback->tally == NULL &&
-			!(fallback->ranked && on_device) && !fallback->unrepresentable_only && spec_set_of_fallback(spec, f) < 0)
+			!(fallback->ranked && on_device) && !fallback->unrepresentable_only &&
+			spec_set_of_fallback(spec, f) < 0)
 			names = lappend(names, get_func_name(fallback->aggfnoid));
 	}
 	if (names != NIL)

@@ -184,7 +184,7 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
 		if (!spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
 			spec->fallbacks[o].tally == NULL && !spec->fallbacks[o].ranked &&
-			 spec_set_of_fallback(spec, o) < 0)
+			spec_set_of_fallback(spec, o) < 0)
 			note_fallback(query, spec->fallbacks[o].aggfnoid);
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{

@@ -233,8 +233,7 @@ plan_hashes_ordered(GroupQuery *query)
 	Path *input = query->input_rel->cheapest_total_path;
 
 	(void) fallback_cost(query, &engine);
-	return (engine.fallbacks || engine.tallies || engine.exact_variances) &&
-	return (engine.fallbacks || engine.exact_variances || engine.ranked) &&
+	return (engine.fallbacks || engine.tallies || engine.ranked || engine.exact_variances) &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }
