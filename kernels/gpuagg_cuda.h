@@ -277,9 +277,9 @@ extern "C"
 	{
 		VectorProgram steps;
 		GpuaggColumn input[GPUAGG_MAX_INPUTS];
-		VectorTable tables[GPUAGG_MAX_TABLES]; /* tables of VECTOR_LOOKUP */
-		const uint8_t *cells;                  /* cells of these tables, in device memory */
-		unsigned long long *undetermined;      /* the kernel adds the number of undetermined rows */
+		VectorTable tables[GPUAGG_MAX_TABLES];   /* tables of VECTOR_LOOKUP */
+		const uint8_t *cells[GPUAGG_MAX_TABLES]; /* cells of each table, in device memory */
+		unsigned long long *undetermined; /* the kernel adds the number of undetermined rows */
 		int nchecks;
 		GpuaggCheck check[GPUAGG_MAX_CHECKS];
 	} GpuaggProgram;

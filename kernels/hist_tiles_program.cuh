@@ -448,16 +448,13 @@ find_cells(const VectorTable &t, const ItemValues &a, bool int4, u32 (&at)[TILES
 }
 
 /*
- * Replaces the numbers of cells by the cells, of a narrow form.  Cells are in device memory, and
- * are read only for the items `wanted`; others get 1, the cell of a value.  All cells must exist.
+ * Replaces the numbers of cells by the cells, of a narrow form.  Cells are in device memory, from
+ * `from` on, and are read only for the items `wanted`; others get 1, the cell of a value.  All
+ * cells must exist.
  */
-template <int THREADS>
 static __device__ __forceinline__ void
-load_cells(const Tile<THREADS> &tile, const VectorTable &t, u32 wanted,
-		   u32 (&at)[TILES_ROWS_PER_THREAD])
+load_cells(const VectorTable &t, const uint8_t *from, u32 wanted, u32 (&at)[TILES_ROWS_PER_THREAD])
 {
-	const uint8_t *from = tile.program->cells + (size_t) t.first * 8;
-
 	/* the items' loads are independent, so that they run concurrently */
 	if (t.form == 1)
 #pragma unroll
@@ -487,6 +484,7 @@ apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, bool int
 			 ItemValues &to)
 {
 	const VectorTable &t = tile.table->table[table];
+	const uint8_t *from = tile.table->cells[table];
 	u32 at[TILES_ROWS_PER_THREAD];
 	bool undetermined = false;
 
@@ -500,14 +498,14 @@ apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, bool int
 #pragma unroll
 		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		{
-			VectorCell cell = vector_table_cell(&t, tile.program->cells, at[j]);
+			VectorCell cell = vector_table_cell(&t, from, at[j]);
 
 			to.v[j] = cell.value;
 			to.states |= (u32) cell.state << STATE_BITS * j;
 		}
 		return;
 	}
-	load_cells(tile, t, wanted, at);
+	load_cells(t, from, wanted, at);
 #pragma unroll
 	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{

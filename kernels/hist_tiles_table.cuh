@@ -112,6 +112,7 @@ struct alignas(16) TileTable
 	uint4 step[VECTOR_MAX_INSTRUCTIONS];
 	VectorConstant constant[VECTOR_MAX_CONSTANTS];
 	VectorTable table[GPUAGG_MAX_TABLES];
+	const uint8_t *cells[GPUAGG_MAX_TABLES]; /* of each table, in device memory */
 	StagedColumn staged_column[MOST_STAGED];
 	SourceColumn source[SOURCES];
 	u32 nstaged;
@@ -411,7 +412,10 @@ make_tile_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 	if (i < GPUAGG_MAX_SLOTS)
 		t.source[SLOT_SOURCES + i] = make_source(args.slot[i].x, 0);
 	if (i < GPUAGG_MAX_TABLES)
+	{
 		t.table[i] = p.tables[i];
+		t.cells[i] = p.cells[i];
+	}
 	__syncthreads();
 	if (i < 32)
 		stage_columns(args, p, blockDim.x * TILES_ROWS_PER_THREAD, room, t);

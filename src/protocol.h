@@ -74,7 +74,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 19
+#define GPUAGG_PROTOCOL_VERSION 20
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
@@ -581,20 +581,39 @@ typedef struct WireSpan
 #define WIRE_SPREAD (UINT64_C(1) << 61)
 
 /*
+ * The name of a lookup table's cells. The same name always stands for the same cells, also after a
+ * restart: it is a hash of what decides them. All zeros: the cells have no name.
+ */
+typedef struct WireCellsName
+{
+	uint64_t part[2];
+} WireCellsName;
+
+static inline int
+wire_is_named(const WireCellsName *name)
+{
+	return (name->part[0] | name->part[1]) != 0;
+}
+
+/*
  * The body of RESIDENT: reduces rows that the devices have, as if they had come in batches.
  *
  * The server runs a program for each row (operators/vector_program.h). Its inputs are columns of
  * the table; column c of the query is the program's operand cols[c]. The buffer has nrow_ranges of
- * WireRowRange, ordered by range and first row. If the program has lookup tables, their cells
- * follow at wire_cells_at(): cell_bytes bytes, see VectorTable. nspans of WireSpan, ordered by
- * range, follow this struct in the message.
+ * WireRowRange, ordered by range and first row. nspans of WireSpan, ordered by range, follow this
+ * struct in the message.
+ *
+ * If the program has lookup tables, the cells of those in `sent` follow in the buffer at
+ * wire_cells_at(): cell_bytes bytes, see VectorTable. The server keeps cells that have a name on
+ * the device if there is room, whether or not it takes the rows. From then on the name alone stands
+ * for the cells: VectorTable.first of a table that is not in `sent` is not used.
  *
  * The rows are taken all or not at all. If they are not, something is lacking on the device, and
  * the buffer has, behind the row ranges at wire_align, a uint64_t for each row range and then one
- * for each span. Bit i is set if stored column i is lacking. All are 0 if the device had no room to
- * reduce the rows. A span whose list is unknown to the server lacks all columns; a span that is
- * sent with its list lacks none. The first number may also have WIRE_OUTDATED, WIRE_UNSORTED or
- * WIRE_SPREAD.
+ * for each span. Bit i is set if stored column i is lacking. All are 0 if only cells are lacking
+ * (WireResided.lacking_cells), or if the device had no room to reduce the rows. A span whose list
+ * is unknown to the server lacks all columns; a span that is sent with its list lacks none. The
+ * first number may also have WIRE_OUTDATED, WIRE_UNSORTED or WIRE_SPREAD.
  *
  * RESIDED may come before the rows are reduced. Rows whose result the program cannot compute
  * (VECTOR_UNDETERMINED) are not counted; FINISHED says how many there were.
@@ -620,15 +639,27 @@ typedef struct WireResident
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
 	WireKnown known[WIRE_MAX_STORED_COLS]; /* dictionaries of coded columns */
 	uint32_t ntables;
-	uint32_t cell_bytes; /* of all tables: a multiple of 8 */
+	uint32_t sent;       /* tables whose cells are in the buffer, a bit each */
+	uint32_t cell_bytes; /* of all these tables: a multiple of 8 */
+	uint32_t reserved;
 	VectorTable tables[WIRE_MAX_TABLES];
+	WireCellsName names[WIRE_MAX_TABLES]; /* of the tables' cells */
 	VectorProgram program;
 } WireResident;
+
+/* Returns whether the cells of a table are in the buffer. */
+static inline int
+wire_is_sent(const WireResident *in, uint32_t table)
+{
+	return in->sent >> table & 1;
+}
 
 typedef struct WireResided
 {
 	uint32_t buffer;
 	uint32_t taken;
+	/* Tables whose cells are not on a device, a bit each. The rows are not taken then. */
+	uint32_t lacking_cells;
 	/* Bit i of a device's number: it lacks parts of stored column i, and has no room for them. */
 	uint32_t refused[WIRE_MAX_DEVICES];
 } WireResided;

@@ -29,7 +29,8 @@ typedef struct KeptResult
 	uint32 pins;
 	Size bytes; /* what it takes of the area, including this header */
 	uint64 rows;
-	uint64 hits; /* how often a query has found it */
+	uint64 serial; /* see kept_serial() */
+	uint64 hits;   /* how often a query has found it */
 	dsa_pointer self;
 	KeptName name;
 	KeptTables tables;
@@ -271,21 +272,30 @@ kept_allocate(const KeptName *name, const KeptTables *tables, Size size, uint64 
 	memset(result, 0, sizeof(KeptResult));
 	result->bytes = bytes;
 	result->rows = rows;
+	result->serial = pg_atomic_fetch_add_u64(&cache_shared->next_stamp, 1);
 	result->self = self;
 	result->name = *name;
 	result->tables = *tables;
 	return RESULT_DATA(result);
 }
 
-void
+uint64
+kept_serial(const void *data)
+{
+	return RESULT_OF(data)->serial;
+}
+
+bool
 kept_publish(void *data)
 {
 	KeptResult *result = RESULT_OF(data);
 	StoredKept *entry;
+	bool published;
 
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 	entry = find_or_add(&result->name);
-	if (entry && entry->result == NULL)
+	published = entry && entry->result == NULL;
+	if (published)
 	{
 		entry->result = result;
 		result->named = true;
@@ -293,6 +303,7 @@ kept_publish(void *data)
 	else
 		free_result(result);
 	LWLockRelease(cache_shared->change_lock);
+	return published;
 }
 
 void

@@ -4,9 +4,9 @@
  * Results of plans over unchanged tables, kept in the cache's memory for later queries.
  *
  * A result has a name, which says how it is computed, and the states of the tables that it was
- * computed from (ProofTable). It is contiguous memory at the same address in all processes, does
- * not change, and may have pointers into itself. Results take at most an eighth of the cache's
- * memory.
+ * computed from (ProofTable). It is contiguous memory at the same address in all processes, and may
+ * have pointers into itself. It does not change, but processes may note in it what they have
+ * computed from it. Results take at most an eighth of the cache's memory.
  *
  * No function raises an error if there is no memory.
  */
@@ -50,8 +50,13 @@ extern Size kept_largest(void);
  * number that gpuagg_cache shows.
  */
 extern void *kept_allocate(const KeptName *name, const KeptTables *tables, Size size, uint64 rows);
-/* Lets others find a result of kept_allocate(). */
-extern void kept_publish(void *result);
+/*
+ * Lets others find a result of kept_allocate(). Returns false, and frees the result, if there is
+ * another one meanwhile.
+ */
+extern bool kept_publish(void *result);
+/* Returns a number that no other result has ever had, not even before a restart. */
+extern uint64 kept_serial(const void *result);
 
 /* Lets nobody find a pinned result any longer, so that another one can take its place. */
 extern void kept_drop(const void *result);

@@ -106,9 +106,9 @@ typedef struct DeviceOps
 	 * Reduces rows of stored columns.  The query owns `hold` from now on.  It releases the hold
 	 * when it does not need the columns any more, at the latest in finish.
 	 *
-	 * `row_ranges` is followed by the cells of the program's tables, laid out as in the message
-	 * RESIDENT, but in memory that the client cannot change.  The arena's buffer may be reused at
-	 * once.
+	 * `row_ranges` is followed by the cells of the program's tables that were sent, laid out as in
+	 * the message RESIDENT, but in memory that the client cannot change.  The arena's buffer may be
+	 * reused at once.  Cells that the hold has are read there.
 	 *
 	 * DEVICE_FULL: none of the rows was counted, but groups without rows may be left.  No rows may
 	 * be reduced after it.

@@ -400,7 +400,7 @@ extern "C"
 		DeviceColumn
 			input[WIRE_MAX_STORED_COLS];     /* read by VECTOR_LOAD; they begin at position 0 */
 		VectorTable tables[WIRE_MAX_TABLES]; /* for VECTOR_LOOKUP, with their cells: */
-		const uint8_t *cells;
+		const uint8_t *cells[WIRE_MAX_TABLES];
 		int noutputs;
 		ProgramOutput output[WIRE_MAX_RESIDENT_COLS]; /* for the rows of the slice */
 		unsigned long long *undetermined; /* the number of undetermined rows is added here */

@@ -81,6 +81,13 @@ column_put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, Device
 		error);
 }
 
+static DeviceStatus
+memory_put(int device, const void *from, void *to, size_t bytes, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(device));
+	return finish_call(device, copy_in(device, from, to, bytes, error), error);
+}
+
 /*
  * Copies bits by way of the lane's buffer on the device.  No batch uses that buffer now, because a
  * client sends one message at a time for a buffer.
@@ -136,6 +143,7 @@ static const StoreOps operations = {
 	.ready = column_ready,
 	.put = column_put,
 	.put_bits = column_put_bits,
+	.put_memory = memory_put,
 };
 
 DeviceStatus

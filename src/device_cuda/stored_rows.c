@@ -23,7 +23,7 @@ typedef struct Resident
 	int64_t most;           /* largest number of rows of a slice */
 	size_t runs_at;         /* offset in scratch.plan: for each segment a GpuaggProgram (tiles) or a
 							   ProgramRun; the ranges of rows are before them */
-	const char *cells;      /* cells of the program's tables; host memory */
+	const char *cells;      /* cells of the program's tables that were sent; host memory */
 	size_t cells_at;        /* offset in scratch.plan */
 	int64_t word;           /* index in runs.heads of the next slice's first word */
 	uint64_t payload_nulls; /* a bit for each value column of ARGMAX or ARGMIN that may be NULL */
@@ -111,6 +111,20 @@ reserve_slice(DeviceQuery *query, Resident *r, DeviceError *error)
 
 /* ---- what kernels read in scratch.plan ---- */
 
+/* Sets the pointers to the cells of the program's tables: those that are stored, or were sent. */
+static void
+locate_cells(const DeviceQuery *query, const Resident *r, const uint8_t **cells)
+{
+	const uint8_t *sent = (const uint8_t *) query->scratch.plan.at + r->cells_at;
+
+	for (uint32_t t = 0; t < r->in->ntables; t++)
+	{
+		cells[t] = store_held_cells(r->hold, t);
+		if (cells[t] == NULL)
+			cells[t] = sent + (size_t) r->in->tables[t].first * 8;
+	}
+}
+
 static void
 describe_program(DeviceQuery *query, const Resident *r, int segment, ProgramRun *run)
 {
@@ -120,7 +134,7 @@ describe_program(DeviceQuery *query, const Resident *r, int segment, ProgramRun 
 	memset(run, 0, sizeof(*run));
 	run->program = plan->program;
 	run->undetermined = &((KernelStatus *) query->status.at)->undetermined;
-	run->cells = (const uint8_t *) query->scratch.plan.at + r->cells_at;
+	locate_cells(query, r, run->cells);
 	memcpy(run->tables, r->in->tables, sizeof(run->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
 	{
@@ -154,7 +168,7 @@ describe_tile_program(DeviceQuery *query, const Resident *r, int segment, Gpuagg
 {
 	*program = r->program.program;
 	program->undetermined = &((KernelStatus *) query->status.at)->undetermined;
-	program->cells = (const uint8_t *) query->scratch.plan.at + r->cells_at;
+	locate_cells(query, r, program->cells);
 	memcpy(program->tables, r->in->tables, sizeof(program->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
 	{

@@ -7,6 +7,11 @@
  * key, is the number of the cell, and cells of keys that no inner row has are NULL.  So a row is
  * joined by one load for each column.  This needs integer keys in a range for which a buffer has
  * room.
+ *
+ * Tables of joins are filled here with a value for each entry: an inner row, or a distinct value of
+ * the inner rows.  device_cells.c makes cells of the entries.  A column of a kept lookup need not
+ * be filled if the GPU server has its cells: what else is needed of it is noted in the kept lookup
+ * (LookupSummary).
  */
 #include "postgres.h"
 
@@ -31,9 +36,8 @@ count_keys(const Lookup *inner)
 	return span < (uint64) WIRE_BUFFER_BYTES * 8 ? (int64) span + 1 : -1;
 }
 
-/* Returns the column of the inner rows that a lookup of a join has. */
-static const LookupColumn *
-inner_column(const Resident *r, const ExprLookup *lookup)
+const LookupColumn *
+resident_inner_column(const Resident *r, const ExprLookup *lookup)
 {
 	const Lookup *inner = r->rows->joins[lookup->join].lookup;
 
@@ -47,43 +51,90 @@ is_outer(const ResidentJoin *join)
 	return join->type == JOIN_LEFT || join->type == JOIN_ANTI;
 }
 
-/*
- * Fills a lookup of a join: its entries are the inner rows, or the distinct values of a column by
- * reference, and then NULL.  write_column() makes cells by key of them.
- */
+/* Returns whether a lookup of a join has a column of its inner rows, or whether it is NULL. */
+static bool
+is_plain(const ExprLookup *lookup)
+{
+	return lookup->expr == NULL && lookup->type != COLUMN_DATUM;
+}
+
+/* Adds the NULLs of rows without an inner row to what is known of a column. */
 static void
-fill_column(Resident *r, ExprLookup *lookup)
+use_summary(const Resident *r, ExprLookup *lookup, const LookupSummary *summary)
+{
+	lookup->interval = (ExprInterval){summary->least, summary->greatest};
+	lookup->undetermined = summary->undetermined;
+	lookup->nulls = summary->nulls || is_outer(&r->rows->joins[lookup->join]);
+	lookup->null = VECTOR_NULL;
+}
+
+/* Fills a lookup that has a column as it is, and notes its summary for later queries. */
+static void
+fill_plain(Resident *r, ExprLookup *lookup, uint32 n, const bool *nulls)
+{
+	const LookupColumn *column = resident_inner_column(r, lookup);
+	LookupSummary summary = {
+		.type = lookup->type, .scale = lookup->scale, .presence = lookup->presence};
+
+	expr_lookup_allocate(lookup, n);
+	lookup->states[n] = VECTOR_NULL;
+	INTERRUPTIBLE_FOR (i, 0, n)
+		if (nulls && nulls[i])
+			lookup->states[i] = VECTOR_NULL;
+	if (lookup->presence)
+		expr_lookup_finish(lookup);
+	else
+		expr_lookup_convert(lookup, column->values);
+	summary.nulls = lookup->nulls || column->nulls != NULL;
+	summary.undetermined = lookup->undetermined;
+	summary.least = lookup->interval.min;
+	summary.greatest = lookup->interval.max;
+	lookup_note_summary(column, &summary);
+	use_summary(r, lookup, &summary);
+}
+
+void
+resident_fill_column(Resident *r, ExprLookup *lookup)
 {
 	const ResidentJoin *join = &r->rows->joins[lookup->join];
-	const LookupColumn *column = inner_column(r, lookup);
+	const LookupColumn *column = resident_inner_column(r, lookup);
 	bool null = column->nulls != NULL || is_outer(join);
 	uint32 n = join->lookup->form == LOOKUP_EMPTY ? 0 :
 		column->byval                             ? join->lookup->nrows :
 													column->ncodes;
 	const bool *nulls = column->byval ? column->nulls : NULL;
 
+	if (is_plain(lookup))
+	{
+		fill_plain(r, lookup, n, nulls);
+		return;
+	}
 	if (lookup->type == COLUMN_DATUM)
 		resident_fill_key_lookup(r, lookup, column->values, nulls, n, null);
-	else if (lookup->expr)
-		expr_lookup_fill(r->program, lookup, column->values, nulls, n);
 	else
-	{
-		expr_lookup_allocate(lookup, n);
-		lookup->states[n] = VECTOR_NULL;
-		INTERRUPTIBLE_FOR (i, 0, n)
-			if (nulls && nulls[i])
-				lookup->states[i] = VECTOR_NULL;
-		if (lookup->presence)
-			expr_lookup_finish(lookup);
-		else
-			expr_lookup_convert(lookup, column->values);
-	}
+		expr_lookup_fill(r->program, lookup, column->values, nulls, n);
 	if (r->program->unsupported_reason)
 		return;
 	if (!null)
 		lookup->states[n] = VECTOR_NULL;
 	else if (lookup->states[n] == VECTOR_NULL)
 		lookup->nulls = true;
+}
+
+/*
+ * Describes a lookup that has a column of a kept lookup as it is, without filling it.  Returns
+ * false if no query has noted what the column has.
+ */
+static bool
+describe_column(const Resident *r, ExprLookup *lookup)
+{
+	LookupSummary summary = {
+		.type = lookup->type, .scale = lookup->scale, .presence = lookup->presence};
+
+	if (!is_plain(lookup) || !lookup_find_summary(resident_inner_column(r, lookup), &summary))
+		return false;
+	use_summary(r, lookup, &summary);
+	return true;
 }
 
 /* Describes the lookup that says for which keys inner rows exist; its cells are bits. */
@@ -95,8 +146,8 @@ describe_found(ExprLookup *lookup)
 }
 
 /*
- * Fills the lookups of joins.  They do not change between rounds of RESIDENT, so r->translated
- * keeps them for the next one.
+ * Fills or describes the lookups of joins.  They do not change between rounds of RESIDENT, so
+ * r->translated keeps them for the next one.
  */
 static void
 fill_joins(Resident *r)
@@ -120,10 +171,69 @@ fill_joins(Resident *r)
 		r->wire.tables[t] = (VectorTable){.n = n, .base = n > 0 ? inner->least : 0, .others = 1};
 		if (lookup->attno == 0)
 			describe_found(lookup);
-		else if (lookup->states == NULL)
-			fill_column(r, lookup);
+		else if (lookup->states == NULL && !describe_column(r, lookup))
+			resident_fill_column(r, lookup);
 		r->translated->lookups[t] = *lookup;
 	}
+}
+
+/* ---- existence ------------------------------------------------------------------------ */
+
+/*
+ * If at least this part of the rows is expected to find an inner row, the cells of a column say
+ * which ones do.  Else a bitmap does, which more rows read, and is smaller.
+ */
+#define SHARED_PART 0.5
+
+/* Returns the instruction that looks a table up, or -1. */
+static int
+find_instruction(const ExprProgram *p, int t)
+{
+	for (uint32 i = 0; i < p->flat.ninstructions; i++)
+		if (p->flat.instructions[i].op == VECTOR_LOOKUP && p->flat.instructions[i].data == t)
+			return i;
+	return -1;
+}
+
+/* Returns whether the cells of a join's column are NULL for exactly the keys without inner row. */
+static bool
+says_existence(const Resident *r, int t)
+{
+	const ExprLookup *lookup = &r->program->lookups[t];
+	const ResidentJoin *join = &r->rows->joins[lookup->join];
+	int form = r->wire.tables[t].form;
+
+	return lookup->attno != 0 && !lookup->nulls && !lookup->undetermined &&
+		form != VECTOR_CELLS_WIDE && (form == VECTOR_CELLS_BITS || join->share >= SHARED_PART) &&
+		(lookup->states == NULL || lookup->states[lookup->n] == VECTOR_NULL);
+}
+
+/*
+ * Lets table `found`, which says for which keys of an inner join rows exist, have the cells of a
+ * column of the inner rows, if there is one that says so.  Then one instruction looks up both.
+ */
+static void
+share_cells(Resident *r, int found)
+{
+	ExprProgram *p = r->program;
+	int best = -1;
+	int first, second;
+
+	for (int t = 0; t < p->nlookups; t++)
+		if (p->lookups[t].join == p->lookups[found].join && says_existence(r, t) &&
+			(best < 0 || r->wire.tables[t].form < r->wire.tables[best].form))
+			best = t;
+	first = find_instruction(p, found);
+	second = best < 0 ? -1 : find_instruction(p, best);
+	if (first < 0 || second < first ||
+		p->flat.instructions[first].a != p->flat.instructions[second].a)
+		return;
+	r->shared_cells[found] = best + 1;
+	p->flat.instructions[first].data = best;
+	expr_program_replace(p, second, first);
+	for (int c = 0; c < r->cuda->query->ncols; c++)
+		if (r->inputs[c] == second)
+			r->inputs[c] = first;
 }
 
 /* ---- the message ------------------------------------------------------------------ */
@@ -132,7 +242,6 @@ bool
 resident_fill_lookups(Resident *r)
 {
 	ExprProgram *p = r->program;
-	uint64 bytes = 0;
 
 	r->wire.ntables = p->nlookups;
 	for (int s = 0; s < p->nstored; s++)
@@ -141,188 +250,13 @@ resident_fill_lookups(Resident *r)
 	r->outdated = false;
 	fill_joins(r);
 	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
-	{
-		VectorTable *table = &r->wire.tables[t];
-
 		if (p->lookups[t].join >= 0)
-			cells_choose_form(&p->lookups[t], table);
-		table->first = bytes / 8;
-		bytes += vector_table_bytes(table);
-		if (bytes > WIRE_BUFFER_BYTES)
-			expr_program_reject(p, "the tables of joins and texts are too large for a message");
-	}
-	r->wire.cell_bytes = bytes;
-	return true;
-}
-
-/* Returns the entry of an inner row. */
-static inline uint32
-row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
-{
-	if (column->nulls && column->nulls[row])
-		return lookup->n;
-	return column->byval ? row : column->codes[row];
-}
-
-/*
- * Defines a function that writes cells of a narrow form by key.  narrow: [entry] what its cells
- * have
- */
-#define DEFINE_WRITE_NARROW(cell_t) \
-	static void write_narrow_##cell_t(const Lookup *inner, const ExprLookup *lookup, \
-									  const LookupColumn *column, const uint32 *narrow, int64 n, \
-									  cell_t *to) \
-	{ \
-		cell_t absent = (cell_t) narrow[lookup->n]; \
-\
-		if (inner->form == LOOKUP_ARRAY && column->nulls == NULL && !column->byval) \
-		{ \
-			const uint32 *array = inner->array; \
-			const uint32 *codes = column->codes; \
-			uint32 none = lookup->n; \
-\
-			/* without branches, which could not be predicted; is: all ones if there is a row */ \
-			INTERRUPTIBLE_FOR (at, 0, n) \
-			{ \
-				uint32 row = array[at]; \
-				uint32 is = -(uint32) (row != LOOKUP_NONE); \
-\
-				to[at] = (cell_t) narrow[(codes[row & is] & is) | (none & ~is)]; \
-			} \
-			to[n] = absent; \
-			return; \
-		} \
-		if (inner->form == LOOKUP_ARRAY) \
-		{ \
-			INTERRUPTIBLE_FOR (at, 0, n) \
-			{ \
-				uint32 row = inner->array[at]; \
-\
-				to[at] = \
-					row == LOOKUP_NONE ? absent : (cell_t) narrow[row_entry(lookup, column, row)]; \
-			} \
-			to[n] = absent; \
-			return; \
-		} \
-		if (absent != 0) \
-			INTERRUPTIBLE_FOR (at, 0, n + 1) \
-				to[at] = absent; \
-		INTERRUPTIBLE_FOR (row, 0, inner->nrows) \
-			to[inner->integers[row] - inner->least] = \
-				(cell_t) narrow[row_entry(lookup, column, row)]; \
-	}
-
-DEFINE_WRITE_NARROW(uint8)
-DEFINE_WRITE_NARROW(uint16)
-DEFINE_WRITE_NARROW(uint32)
-
-/* Writes bits or wide cells by key. */
-static void
-write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *column,
-			const VectorTable *table, uint8 *to)
-{
-	if (table->form == VECTOR_CELLS_WIDE || lookup->states[lookup->n] != VECTOR_NULL)
-		INTERRUPTIBLE_FOR (at, 0, (int64) table->n + 1)
-			cell_write(lookup, table, to, at, lookup->n);
-	if (inner->form == LOOKUP_ARRAY)
-	{
-		INTERRUPTIBLE_FOR (at, 0, table->n)
-			if (inner->array[at] != LOOKUP_NONE)
-				cell_write(lookup, table, to, at, row_entry(lookup, column, inner->array[at]));
-	}
-	else if (table->n > 0)
-		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
-			cell_write(lookup, table, to, inner->integers[row] - inner->least,
-					   row_entry(lookup, column, row));
-}
-
-/*
- * Writes the cells of a join by key.  Where there is no inner row, an outer join has the value for
- * NULL, and the others leave the row out, so that any value will do: that for NULL, too.
- */
-static void
-write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *table, uint8 *to)
-{
-	const Lookup *inner = r->rows->joins[lookup->join].lookup;
-	const LookupColumn *column = inner_column(r, lookup);
-	uint32 *narrow_cells;
-
-	if (table->n == 0 || table->form == VECTOR_CELLS_BITS || table->form == VECTOR_CELLS_WIDE)
-	{
-		write_cells(inner, lookup, column, table, to);
-		return;
-	}
-	narrow_cells =
-		MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint32) * ((Size) lookup->n + 1));
-	INTERRUPTIBLE_FOR (entry, 0, (int64) lookup->n + 1)
-		narrow_cells[entry] = cell_narrow(lookup, table, entry);
-	switch (table->form)
-	{
-		case 1:
-			write_narrow_uint8(inner, lookup, column, narrow_cells, table->n, to);
-			break;
-		case 2:
-			write_narrow_uint16(inner, lookup, column, narrow_cells, table->n, (uint16 *) to);
-			break;
-		default:
-			write_narrow_uint32(inner, lookup, column, narrow_cells, table->n, (uint32 *) to);
-	}
-	pfree(narrow_cells);
-}
-
-/* Writes the bits of the keys for which inner rows exist. */
-static void
-write_found(const Lookup *inner, const VectorTable *table, uint8 *to)
-{
-	if (table->n == 0)
-		return;
-	if (inner->bits)
-		INTERRUPTIBLE_FOR (at, 0, ((int64) table->n + 7) / 8)
-			to[at] = inner->bits[at / 8] >> at % 8 * 8;
-	else if (inner->form == LOOKUP_ARRAY)
-	{
-		INTERRUPTIBLE_FOR (byte, 0, ((int64) table->n + 7) / 8)
-		{
-			const uint32 *rows = inner->array + byte * 8;
-			int n = Min(table->n - byte * 8, 8);
-			uint8 bits = 0;
-
-			for (int i = 0; i < n; i++)
-				bits |= (rows[i] != LOOKUP_NONE) << i;
-			to[byte] = bits;
-		}
-	}
-	else
-		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
-		{
-			int64 at = inner->integers[row] - inner->least;
-
-			to[at / 8] |= 1 << at % 8;
-		}
-}
-
-bool
-resident_write_cells(const Resident *r, char *buffer)
-{
-	uint8 *cells = (uint8 *) buffer + wire_cells_at(&r->wire);
-
-	if (r->wire.cell_bytes == 0)
+			cells_choose_form(&p->lookups[t], &r->wire.tables[t]);
+	if (p->unsupported_reason)
 		return true;
-	if (wire_cells_end(&r->wire) > r->cuda->client->welcome.buffer_bytes)
-		return false;
-	memset(cells, 0, r->wire.cell_bytes);
-	for (int t = 0; t < r->program->nlookups; t++)
-	{
-		const ExprLookup *lookup = &r->program->lookups[t];
-		const VectorTable *table = &r->wire.tables[t];
-		uint8 *to = cells + (Size) table->first * 8;
-
-		if (lookup->join < 0)
-			memcpy(to, r->cells[t], vector_table_bytes(table));
-		else if (lookup->attno == 0)
-			write_found(r->rows->joins[lookup->join].lookup, table, to);
-		else
-			write_column(r, lookup, table, to);
-	}
+	for (int t = 0; t < p->nlookups; t++)
+		if (p->lookups[t].join >= 0 && p->lookups[t].attno == 0 &&
+			r->rows->joins[p->lookups[t].join].type == JOIN_INNER)
+			share_cells(r, t);
 	return true;
 }

@@ -437,6 +437,8 @@ describe_query(Resident *r, bool *refused)
 		return false;
 	resident_use_codes(r);
 	if (r->program->unsupported_reason == NULL)
+		resident_choose_cells(r);
+	if (r->program->unsupported_reason == NULL)
 		describe_columns(r);
 	*refused = r->program->unsupported_reason ||
 		!expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols);
@@ -529,6 +531,8 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 	r->cuda->asked.count = 0;
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 		r->refused[d] |= resided.refused[d];
+	r->lacking_cells = resided.lacking_cells;
+	r->unkept_cells |= resided.lacking_cells & r->sent_cells;
 	copy_lacking(r, lacking);
 	return true;
 }
@@ -566,13 +570,15 @@ handle_lacking(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	bool *keep;
 
 	r->outdated = lacking->flags != 0 || lacking->any != 0;
-	*again = r->outdated && (lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
+	*again = (r->outdated || r->lacking_cells != 0) &&
+		(lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
 	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ?
 		"the copies on the GPU are not in the order of the table" :
 		lacking->flags & WIRE_SPREAD ?
 		"ordered rows must be on one device, and the copies are on several" :
-		r->outdated ? "no GPU memory is left for copies of the rows" :
-					  "no GPU memory is left for the query";
+		r->outdated      ? "no GPU memory is left for copies of the rows" :
+		r->lacking_cells ? "no GPU memory is left for the tables of joins" :
+						   "no GPU memory is left for the query";
 	/* a row range says more than a span about what is lacking */
 	if (!*again || lacking->any == 0 || list_lacking_spans(r, lacking))
 		return true;
@@ -663,6 +669,7 @@ reduce_collected_rows(Resident *r)
 	}
 	cuda->not_resident = NULL;
 	resident_note_codes(r);
+	resident_note_cells(r);
 	cuda->rows_given += rows->nrows;
 	cuda->rows_resident += rows->nrows;
 	feed_resident_taken(rows);

@@ -1,8 +1,8 @@
 /*
  * device_rows.h
  *	  Client side of RESIDENT: a query over rows whose columns are cached on the devices.
- *	  Internal to device_rows.c, device_keys.c, device_values.c, device_lookups.c and
- *	  device_upload.c.
+ *	  Internal to device_rows.c, device_keys.c, device_values.c, device_lookups.c, device_cells.c
+ *	  and device_upload.c.
  *
  * The feed, the expression program, this engine and the server work together. In
  * EngineOps.take_resident, before the first batch:
@@ -15,15 +15,16 @@
  *   as row ranges and spans. For each range it calls accept_chunks() here, which accepts the range
  *   if the GPU can have its chunks, and keeps bounds of their values.
  * 4. The engine describes the query over these rows: it fetches the dictionaries of coded columns
- *   (DICTIONARY) that expressions need, fills lookup tables, and completes the program with checks
- *   that the values' bounds make necessary.
+ *   (DICTIONARY) that expressions need, fills lookup tables and names their cells, and completes
+ *   the program with checks that the values' bounds make necessary.
  * 5. The engine sends RESIDENT. If the collected rows are all rows of the query, it sends FINISH
  *   together with it (WireFinish.if_taken).
  * 6. The server takes all rows, or none and says what is lacking (RESIDED).
  * 7. If nothing was taken: spans that the server does not know are replaced by their row ranges,
- *   and step 4 is repeated. The first time that columns are lacking, they are uploaded
- *   (device_upload.c, STORE) and step 4 is repeated. Later, ranges that still lack columns are
- *   given back to the feed. There are at most ATTEMPTS rounds.
+ *   and step 4 is repeated, with the cells of lookup tables that the server lacks. The first time
+ *   that columns are lacking, they are uploaded (device_upload.c, STORE) and step 4 is repeated.
+ *   Later, ranges that still lack columns are given back to the feed. There are at most ATTEMPTS
+ *   rounds.
  * 8. The feed excludes the rows that were taken (feed_resident_taken), and returns all others as
  *   batches.
  * 9. Steps 1 to 8 are repeated for the next table, below an Append.
@@ -55,8 +56,13 @@ typedef struct Resident
 	CudaEngine *cuda;
 	FeedResident *rows;
 	ExprProgram *program;
-	ExprProgram *translated;         /* copy of the program after step 3 */
-	bool outdated;                   /* the copies of dictionaries must be refreshed */
+	ExprProgram *translated; /* copy of the program after step 3 */
+	bool outdated;           /* the copies of dictionaries must be refreshed */
+	uint32 lacking_cells; /* tables whose cells are known to be lacking on a device, a bit each */
+	uint32 sent_cells;    /* those whose cells have been sent, */
+	uint32 unkept_cells;  /* and of these, those that the server has had no room to keep */
+	/* [table] the table whose cells it has, plus 1; 0: it has cells of its own */
+	uint8 shared_cells[WIRE_MAX_TABLES];
 	int chunk[WIRE_MAX_STORED_COLS]; /* index in a range's chunks, for each stored column */
 	ColumnBounds bounds[WIRE_MAX_STORED_COLS];
 	/* for each column of the query: operand with the batch's values */
@@ -145,10 +151,27 @@ extern void resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datu
  */
 extern bool resident_fill_lookups(Resident *r);
 
+/* Returns the column of the inner rows that a lookup of a join has. */
+extern const LookupColumn *resident_inner_column(const Resident *r, const ExprLookup *lookup);
 /*
- * Writes the cells of the lookup tables to the message's buffer, behind the row ranges.  Returns
- * false if there is no room.
+ * Fills a lookup of a join: its entries are the inner rows, or the distinct values of a column by
+ * reference, and then NULL.
  */
-extern bool resident_write_cells(const Resident *r, char *buffer);
+extern void resident_fill_column(Resident *r, ExprLookup *lookup);
+
+/* ---- device_cells.c ---- */
+
+/*
+ * Names the cells of the lookup tables, and chooses those that are sent: cells without a name, and
+ * those that are lacking on a device, as many as have room.  May reject the program.
+ */
+extern void resident_choose_cells(Resident *r);
+/*
+ * Writes the cells that are sent to the message's buffer, behind the row ranges.  Returns false if
+ * there is no room.
+ */
+extern bool resident_write_cells(Resident *r, char *buffer);
+/* Counts the cells that the server had, after it has taken the rows. */
+extern void resident_note_cells(const Resident *r);
 
 #endif /* GPUAGG_ENGINE_CUDA_DEVICE_ROWS_H */

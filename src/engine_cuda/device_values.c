@@ -110,12 +110,12 @@ typedef struct KeptCells
 } KeptCells;
 
 /* How a lookup's table is found. */
-typedef struct CellsIdentity
+typedef struct TableIdentity
 {
 	bool keeps; /* the table may be kept */
 	KeptName name;
 	KeptTables tables;
-} CellsIdentity;
+} TableIdentity;
 
 /* Makes Vars of the scan equal in all queries. */
 static bool
@@ -135,7 +135,7 @@ forget_places(Node *node, void *context)
 
 /* Sets the identity of the table of a lookup over stored column s. */
 static void
-identify(const Resident *r, int s, const ExprLookup *lookup, CellsIdentity *identity)
+identify(const Resident *r, int s, const ExprLookup *lookup, TableIdentity *identity)
 {
 	ProofTable *table = &identity->tables.of[0];
 	Size room = EXPRESSION_BYTES;
@@ -181,7 +181,7 @@ release_cells(void *kept)
  * none. It is pinned as long as the current memory context exists.
  */
 static const KeptCells *
-find_cells(const CellsIdentity *identity, const WireKnown *known)
+find_cells(const TableIdentity *identity, const WireKnown *known)
 {
 	MemoryContextCallback *callback = palloc0(sizeof(*callback));
 	const KeptCells *kept;
@@ -208,7 +208,7 @@ find_cells(const CellsIdentity *identity, const WireKnown *known)
  * if these are ranks
  */
 static void
-keep_cells(const CellsIdentity *identity, const KeptCells *older, const ExprLookup *lookup,
+keep_cells(const TableIdentity *identity, const KeptCells *older, const ExprLookup *lookup,
 		   const VectorTable *table, uint64 dictionary, const uint8 *cells, const uint32 *order)
 {
 	Size bytes = vector_table_bytes(table);
@@ -245,7 +245,7 @@ typedef struct Lacking
 	bool ranks;   /* some lookup of ranks is lacking */
 	bool any;     /* some lookup is lacking */
 	uint32 first; /* the first value that one lacks */
-	CellsIdentity identities[WIRE_MAX_TABLES];
+	TableIdentity identities[WIRE_MAX_TABLES];
 	const KeptCells *kept[WIRE_MAX_TABLES];       /* NULL: none */
 	ExprEvaluation *evaluations[WIRE_MAX_TABLES]; /* NULL: none */
 } Lacking;

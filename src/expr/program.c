@@ -478,6 +478,25 @@ expr_program_check(ExprProgram *p, const ExprRoot *root)
 		p, expr_program_emit(p, VECTOR_DETERMINED, 0, expr_program_root(p, root, type, 0), 0, 0));
 }
 
+void
+expr_program_replace(ExprProgram *p, uint16 operand, uint16 by)
+{
+	for (uint32 i = 0; i < p->flat.ninstructions; i++)
+	{
+		VectorInstruction *in = &p->flat.instructions[i];
+		uint16 *operands[3] = {&in->a, &in->b, &in->c};
+
+		for (int k = 0; k < vector_operands(in->op) && in->op != VECTOR_LOAD; k++)
+			if (*operands[k] == operand)
+				*operands[k] = by;
+	}
+	if (p->flat.filter == operand)
+		p->flat.filter = by;
+	for (int i = 0; i < p->nvecs; i++)
+		if (p->operands[i] == operand)
+			p->operands[i] = by;
+}
+
 /* ---- properties of registers ------------------------------------------------ */
 
 int
@@ -754,7 +773,8 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 			expr_program_reject(p, "the expressions need more registers than the GPU has");
 			return false;
 		}
-		all.used[r] = true;
+		/* nobody reads what has been replaced */
+		all.used[r] = all.last[i] > 0;
 		all.given[i] = in->r = r;
 		out->nregisters = Max(out->nregisters, r + 1);
 	}

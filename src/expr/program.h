@@ -52,8 +52,8 @@ typedef struct ExprLookup
 	uint32 n;              /* numbers, or entries of a join; entry n is for NULL */
 	int64 *values;         /* [number] in the form of a register */
 	uint8 *states;         /* [number] VectorState */
-	bool nulls;            /* the value of some number is NULL */
-	bool undetermined;     /* some value is undetermined */
+	bool nulls;            /* the value of some number is NULL, */
+	bool undetermined;     /* or undetermined */
 	uint8 null;            /* VectorState for NULL */
 	ExprInterval interval; /* range of all values, if the type is an integer */
 } ExprLookup;
@@ -194,6 +194,9 @@ extern void expr_program_filter(ExprProgram *p, const ExprRoot *root);
  * which the root is undetermined.
  */
 extern void expr_program_check(ExprProgram *p, const ExprRoot *root);
+
+/* Makes all readers of an operand read another one. */
+extern void expr_program_replace(ExprProgram *p, uint16 operand, uint16 by);
 
 /*
  * Appends an instruction, unless there is an equal one.  Returns the operand with its result;

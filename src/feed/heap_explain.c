@@ -92,6 +92,22 @@ join_keys(PlanState *node, ExplainState *es)
 	return deparse_expression(keys, context, true, false);
 }
 
+/* Appends what the GPU has read of a lookup. */
+static void
+describe_cells(const LookupCells *cells, bool timing, StringInfo buf)
+{
+	if (cells->kept + cells->sent == 0)
+		return;
+	appendStringInfoString(buf, ", GPU cells:");
+	if (cells->kept > 0)
+		appendStringInfo(buf, " " UINT64_FORMAT " kB kept", (cells->kept + 1023) / 1024);
+	if (cells->sent > 0)
+		appendStringInfo(buf, "%s " UINT64_FORMAT " kB sent", cells->kept > 0 ? "," : "",
+						 (cells->sent + 1023) / 1024);
+	if (cells->sent > 0 && timing)
+		appendStringInfo(buf, ", written in %.3f ms", cells->write_ms);
+}
+
 /* Prints the line of a lookup.  join: NULL before execution */
 static void
 explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
@@ -116,6 +132,8 @@ explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 	if (join)
 		appendStringInfo(&buf, ", found " UINT64_FORMAT " of " UINT64_FORMAT, join->found,
 						 join->probed);
+	if (join)
+		describe_cells(&join->cells, es->timing, &buf);
 	ExplainPropertyText("Lookup", buf.data, es);
 }
 
@@ -137,6 +155,12 @@ explain_lookup_properties(PlanState *node, const HeapJoin *join, ExplainState *e
 		ExplainPropertyFloat("Build Time", "ms", INSTR_TIME_GET_MILLISEC(join->build_time), 3, es);
 	ExplainPropertyUInteger("Rows Probed", NULL, join->probed, es);
 	ExplainPropertyUInteger("Rows Found", NULL, join->found, es);
+	if (join->cells.kept + join->cells.sent == 0)
+		return;
+	ExplainPropertyUInteger("GPU Cells Kept", "kB", (join->cells.kept + 1023) / 1024, es);
+	ExplainPropertyUInteger("GPU Cells Sent", "kB", (join->cells.sent + 1023) / 1024, es);
+	if (es->timing)
+		ExplainPropertyFloat("GPU Cells Write Time", "ms", join->cells.write_ms, 3, es);
 }
 
 static void explain_joins(PlanState *child, const HeapJoins *joins, bool volatile_query,

@@ -293,12 +293,18 @@ heap_joins_offer(const HeapFeed *feed, const HeapTable *table, FeedResident *res
 	resident->joins = palloc(sizeof(ResidentJoin) * joins->n);
 	for (int j = 0; j < joins->n; j++)
 	{
-		const char *why = unoffered_reason(&joins->joins[j]);
+		HeapJoin *join = &joins->joins[j];
+		const Plan *plan = join->node->js.ps.plan;
+		const char *why = unoffered_reason(join);
 
 		if (why)
 			return why;
 		resident->joins[j] =
-			(ResidentJoin){joins->joins[j].type, &joins->joins[j].lookup, own->probes[j].keys[0]};
+			(ResidentJoin){.type = join->type,
+						   .lookup = &join->lookup,
+						   .key = own->probes[j].keys[0],
+						   .share = plan->plan_rows / Max(outerPlan(plan)->plan_rows, 1),
+						   .cells = &join->cells};
 	}
 	resident->probed = own->probed;
 	resident->natts = own->natts;

@@ -65,6 +65,7 @@ typedef struct HeapJoin
 	instr_time build_time;
 	uint64 probed; /* rows that were looked up, */
 	uint64 found;  /* and how many of them have found a row of the lookup */
+	LookupCells cells;
 } HeapJoin;
 
 /* A column of a lookup. */

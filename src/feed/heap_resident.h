@@ -17,14 +17,17 @@
 #include "cache/store.h"
 #include "expr/expr.h"
 #include "feed.h"
+#include "feed/lookup.h"
 #include "protocol.h"
 
 /* A join of the table's rows.  A row finds at most one inner row, by an integer. */
 typedef struct ResidentJoin
 {
 	JoinType type; /* JOIN_INNER, JOIN_LEFT, JOIN_SEMI or JOIN_ANTI */
-	const struct Lookup *lookup;
+	const Lookup *lookup;
 	const ExprRoot *key;
+	double share;       /* estimated part of the rows that find an inner row */
+	LookupCells *cells; /* the engine adds what it reads */
 } ResidentJoin;
 
 /* The offer of one table's rows; valid until the feed is rescanned or ends. */

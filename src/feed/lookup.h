@@ -25,6 +25,7 @@
 
 #include "fmgr.h"
 #include "nodes/execnodes.h"
+#include "port/atomics.h"
 
 #include "feed.h"
 #include "operators/cpu_hash.h"
@@ -59,6 +60,27 @@ typedef struct LookupKey
 	int8 outer_width;
 } LookupKey;
 
+/*
+ * What the values of a column are in the form of registers (expr/program.h), or, with `presence`,
+ * only that they are values.
+ */
+typedef struct LookupSummary
+{
+	ColumnType type;
+	int16 scale;
+	bool presence;
+	bool nulls;            /* some value is NULL */
+	bool undetermined;     /* some value has no such form */
+	int64 least, greatest; /* of the others; least > greatest: there are none */
+} LookupSummary;
+
+/* A summary that queries note in a kept lookup. */
+typedef struct LookupNote
+{
+	pg_atomic_uint32 state; /* LookupNoteState (lookup_kept.c) */
+	LookupSummary summary;
+} LookupNote;
+
 /* One column of the inner rows that the query reads. */
 typedef struct LookupColumn
 {
@@ -66,8 +88,9 @@ typedef struct LookupColumn
 	int batch_column; /* its column in batches of the feed */
 	int16 typlen;
 	bool byval;
-	bool *nulls;   /* [row] NULL: no value is NULL */
-	Datum *values; /* [row]; if !byval: [code], the distinct values */
+	bool *nulls;       /* [row] NULL: no value is NULL */
+	Datum *values;     /* [row]; if !byval: [code], the distinct values */
+	LookupNote *notes; /* [presence]; NULL: the lookup is not a kept one */
 
 	/* Only if !byval: */
 	uint32 *codes; /* [row] number of the value; that of NULL is undefined */
@@ -95,6 +118,7 @@ typedef struct Lookup
 
 	LookupIdentity *identity; /* NULL before lookup_attach() */
 	bool kept;                /* the rows are in the cache, and must not be changed */
+	uint64 serial; /* a number that no other kept rows have ever had; 0: the rows are not kept */
 
 	/* The rows, valid after lookup_build(). */
 	MemoryContext cxt; /* NULL before the first build */
@@ -115,6 +139,14 @@ typedef struct Lookup
 	uint32 *hashes;  /* LOOKUP_VALUES: [row] */
 	Datum *values;   /* LOOKUP_VALUES: [row * nkeys + key] */
 } Lookup;
+
+/* What a query has read of a lookup on a GPU, for EXPLAIN. */
+typedef struct LookupCells
+{
+	uint64 kept;     /* bytes that the GPU server had, */
+	uint64 sent;     /* and bytes that were sent */
+	double write_ms; /* time to write these */
+} LookupCells;
 
 /* What lookup_build() returns. */
 typedef enum LookupResult
@@ -147,7 +179,14 @@ extern bool lookup_can_be_kept(const Lookup *lookup);
  * Keeps a copy of a lookup for later queries, after lookup_build(), if it is used repeatedly, or if
  * `shared`: other participants of a parallel plan wait for it.
  */
-extern void lookup_keep(const Lookup *lookup, bool shared);
+extern void lookup_keep(Lookup *lookup, bool shared);
+/*
+ * Finds the summary of a kept lookup's column that an earlier query has noted. The caller sets
+ * type, scale and presence. Returns false if there is none.
+ */
+extern bool lookup_find_summary(const LookupColumn *column, LookupSummary *summary);
+/* Notes the summary of a column, if the lookup is a kept one. */
+extern void lookup_note_summary(const LookupColumn *column, const LookupSummary *summary);
 
 /* The types of arrays of integer keys. */
 typedef enum LookupKeyType

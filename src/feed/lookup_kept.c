@@ -266,6 +266,17 @@ copy_values(Copier *copier, const LookupColumn *column)
 	return copies;
 }
 
+/* The states of a note. */
+typedef enum LookupNoteState
+{
+	NOTE_EMPTY,
+	NOTE_IS_WRITTEN, /* a process is writing it */
+	NOTE_VALID
+} LookupNoteState;
+
+/* The notes of a column when it is kept. */
+static const LookupNote no_notes[2] = {{.state = {NOTE_EMPTY}}};
+
 /* Copies a lookup; returns the bytes of the copy.  to: NULL: only computes the size */
 static Size
 copy_lookup(const Lookup *lookup, void *to)
@@ -292,6 +303,7 @@ copy_lookup(const Lookup *lookup, void *to)
 		column.values = column.byval ?
 			copy_array(&copier, column.values, sizeof(Datum) * lookup->nrows) :
 			copy_values(&copier, &lookup->columns[c]);
+		column.notes = copy_array(&copier, no_notes, sizeof(no_notes));
 		if (image)
 			image->columns[c] = column;
 	}
@@ -316,6 +328,7 @@ use_image(Lookup *lookup, const Image *image)
 	const Lookup *from = &image->lookup;
 
 	lookup->builds++;
+	lookup->serial = kept_serial(image);
 	lookup->form = from->form;
 	lookup->nrows = lookup->capacity = from->nrows;
 	lookup->ninner = from->ninner;
@@ -338,6 +351,7 @@ use_image(Lookup *lookup, const Image *image)
 		column->codes = image->columns[c].codes;
 		column->ncodes = image->columns[c].ncodes;
 		column->longest = image->columns[c].longest;
+		column->notes = image->columns[c].notes;
 		column->dictionary = expr_new_dictionary();
 	}
 }
@@ -366,6 +380,9 @@ lookup_attach(Lookup *lookup, const Plan *hash, bool again)
 	const Image *image;
 
 	lookup->kept = false;
+	lookup->serial = 0;
+	for (int c = 0; c < lookup->ncolumns; c++)
+		lookup->columns[c].notes = NULL;
 	if (!cache_available())
 		return false;
 	if (lookup->identity == NULL || lookup->identity->ncolumns != lookup->ncolumns)
@@ -403,10 +420,11 @@ lookup_can_be_kept(const Lookup *lookup)
 }
 
 void
-lookup_keep(const Lookup *lookup, bool shared)
+lookup_keep(Lookup *lookup, bool shared)
 {
 	LookupIdentity *identity = lookup->identity;
 	void *image;
+	uint64 serial;
 
 	if (identity == NULL || !identity->proved || !(identity->wanted || shared) ||
 		!is_complete(lookup))
@@ -417,6 +435,35 @@ lookup_keep(const Lookup *lookup, bool shared)
 	if (image)
 	{
 		copy_lookup(lookup, image);
-		kept_publish(image);
+		serial = kept_serial(image);
+		if (kept_publish(image))
+			lookup->serial = serial;
 	}
+}
+
+bool
+lookup_find_summary(const LookupColumn *column, LookupSummary *summary)
+{
+	LookupNote *note = column->notes ? &column->notes[summary->presence] : NULL;
+
+	if (note == NULL || pg_atomic_read_u32(&note->state) != NOTE_VALID)
+		return false;
+	pg_read_barrier();
+	if (note->summary.type != summary->type || note->summary.scale != summary->scale)
+		return false;
+	*summary = note->summary;
+	return true;
+}
+
+void
+lookup_note_summary(const LookupColumn *column, const LookupSummary *summary)
+{
+	LookupNote *note = column->notes ? &column->notes[summary->presence] : NULL;
+	uint32 empty = NOTE_EMPTY;
+
+	if (note == NULL || !pg_atomic_compare_exchange_u32(&note->state, &empty, NOTE_IS_WRITTEN))
+		return;
+	note->summary = *summary;
+	pg_write_barrier();
+	pg_atomic_write_u32(&note->state, NOTE_VALID);
 }

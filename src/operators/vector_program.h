@@ -165,15 +165,14 @@ typedef struct VectorConstant
 #define VECTOR_CELLS_WIDE 8 /* 8 bytes; behind all of them, the VectorState of each, a byte */
 
 /*
- * A lookup table.  Cells 0 .. n - 1 are for integers base .. base + n - 1.  Cell n is for NULL.
- * The cells are in an array of bytes that all tables of a program share.  A cell of 1, 2 or 4 bytes
- * is an unsigned number: 0 is NULL, and x is the value least + (x - 1).
+ * A lookup table.  Cells 0 .. n - 1 are for integers base .. base + n - 1.  Cell n is for NULL.  A
+ * cell of 1, 2 or 4 bytes is an unsigned number: 0 is NULL, and x is the value least + (x - 1).
  */
 typedef struct VectorTable
 {
 	int64_t base;
 	int64_t least;
-	uint32_t first; /* offset of cell 0 in the array, in units of 8 bytes */
+	uint32_t first; /* of cells that several tables share: offset of cell 0, in units of 8 bytes */
 	uint32_t n;
 	uint16_t form;
 	uint16_t others; /* cell n is also for integers outside; else they are undetermined */

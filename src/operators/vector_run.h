@@ -661,12 +661,10 @@ vector_narrow_cell(const VectorTable *t, uint32_t x)
 					   x == 0 ? VECTOR_NULL : VECTOR_VALUE);
 }
 
-/* Returns cell `at` of a lookup table. cells: those of all tables. */
+/* Returns cell `at` of a lookup table. from: its cells. */
 GPUAGG_HD VectorCell
-vector_table_cell(const VectorTable *t, const uint8_t *cells, uint32_t at)
+vector_table_cell(const VectorTable *t, const uint8_t *from, uint32_t at)
 {
-	const uint8_t *from = cells + (size_t) t->first * 8;
-
 	if (at == VECTOR_NO_CELL)
 		return vector_cell(0, VECTOR_UNDETERMINED);
 	switch (t->form)
@@ -684,11 +682,9 @@ vector_table_cell(const VectorTable *t, const uint8_t *cells, uint32_t at)
 	}
 }
 
-/*
- * Runs one VECTOR_LOOKUP instruction, as vector_run() runs the others. cells: those of all tables
- */
+/* Runs one VECTOR_LOOKUP instruction, as vector_run() runs the others. cells: [table] */
 VECTOR_FUNCTION void
-vector_lookup(const VectorInstruction *in, const VectorTable *tables, const uint8_t *cells,
+vector_lookup(const VectorInstruction *in, const VectorTable *tables, const uint8_t *const *cells,
 			  const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
 			  int first, int step, int n)
 {
@@ -700,7 +696,7 @@ vector_lookup(const VectorInstruction *in, const VectorTable *tables, const uint
 	for (int i = first; i < n; i += step)
 	{
 		VectorCell cell = vector_table_cell(
-			t, cells, vector_table_index(t, vector_value(&oa, i), vector_state(&oa, i)));
+			t, cells[in->data], vector_table_index(t, vector_value(&oa, i), vector_state(&oa, i)));
 
 		to[i] = cell.value;
 		to_states[i] = cell.state;

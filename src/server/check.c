@@ -468,12 +468,15 @@ check_program(const WireResident *in, uint64_t *set)
 	return NULL;
 }
 
-/* Checks that the lookup tables' cells are in the buffer. */
+/*
+ * Checks the lookup tables: cells are in the buffer, or they have a name. Whether the cells of that
+ * name have the table's layout is the store's to check.
+ */
 static const char *
 check_tables(const WireResident *in, size_t buffer_bytes)
 {
 	if (in->ntables > WIRE_MAX_TABLES || in->cell_bytes % 8 != 0 ||
-		wire_cells_end(in) > buffer_bytes)
+		(uint64_t) in->sent >> in->ntables != 0 || wire_cells_end(in) > buffer_bytes)
 		return "tables outside the buffer";
 	for (uint32_t t = 0; t < in->ntables; t++)
 	{
@@ -483,6 +486,10 @@ check_tables(const WireResident *in, size_t buffer_bytes)
 		if (table->form != VECTOR_CELLS_BITS && table->form != 1 && table->form != 2 &&
 			table->form != 4 && table->form != VECTOR_CELLS_WIDE)
 			return "form of a table";
+		if (!wire_is_sent(in, t) && !wire_is_named(&in->names[t]))
+			return "table without cells";
+		if (!wire_is_sent(in, t))
+			continue;
 		if (first > in->cell_bytes || vector_table_bytes(table) > in->cell_bytes - first)
 			return "cells of a table";
 	}
@@ -495,10 +502,13 @@ check_cells(const WireResident *in, const char *buffer)
 	for (uint32_t t = 0; t < in->ntables; t++)
 	{
 		uint64_t n = (uint64_t) in->tables[t].n + 1;
-		const uint8_t *states = (const uint8_t *) buffer + wire_cells_at(in) +
-			(uint64_t) in->tables[t].first * 8 + n * 8;
+		const uint8_t *states;
 
-		for (uint64_t i = 0; i < n && in->tables[t].form == VECTOR_CELLS_WIDE; i++)
+		if (!wire_is_sent(in, t) || in->tables[t].form != VECTOR_CELLS_WIDE)
+			continue;
+		states = (const uint8_t *) buffer + wire_cells_at(in) + (uint64_t) in->tables[t].first * 8 +
+			n * 8;
+		for (uint64_t i = 0; i < n; i++)
 			if (states[i] > VECTOR_UNDETERMINED)
 				return "state of a cell";
 	}

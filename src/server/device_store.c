@@ -666,5 +666,6 @@ store_forget(int device)
 		store_empty_table(store, t);
 	while (forget_table(store, UINT64_MAX, true))
 		;
+	store_forget_cells(store);
 	pthread_mutex_unlock(&store->lock);
 }

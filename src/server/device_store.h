@@ -24,6 +24,9 @@
  * evicted if the new data would not have room even then. If there are too many entries of tables or
  * columns, the one with the oldest last use is replaced.
  *
+ * Cells of lookup tables that have a name (WireCellsName) are stored, too, and evicted as columns
+ * are.  Cells whose last but one use is not known count as used twice when they come.
+ *
  * A refused column had no room. It is tried again when there is memory.
  */
 #ifndef GPUAGG_DEVICE_STORE_H
@@ -75,6 +78,9 @@ typedef struct StoreOps
 						DeviceError *error);
 	DeviceStatus (*put_bits)(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first,
 							 int64_t nrows, DeviceError *error);
+	/* Copies memory of the server. */
+	DeviceStatus (*put_memory)(int device, const void *from, void *to, size_t bytes,
+							   DeviceError *error);
 } StoreOps;
 
 /* A segment of a column, as a query reads it. */
@@ -107,6 +113,8 @@ typedef struct StoreHold
 	int nsegments;
 	StoreSegment *segments;               /* nsegments for each stored column of the query */
 	uint8_t column[WIRE_MAX_STORED_COLS]; /* its number in the table, for each stored column */
+	/* stored cells of the message's tables; NULL: the cells are in the message */
+	struct StoreCells *cells[WIRE_MAX_TABLES];
 } StoreHold;
 
 extern void store_start(const StoreOps *ops, int ndevices);
@@ -135,14 +143,19 @@ extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, struc
 							  uint64_t use, bool *kept, DeviceError *error);
 
 /*
- * Holds the columns that the message names, and sets *hold, if all rows of its row ranges and spans
- * are stored. Else *hold is NULL, and lacking[i] has a bit for each column that row range i lacks,
- * or span i - in->nrow_ranges; or lacking[0] has WIRE_OUTDATED.
+ * Holds the columns and the cells that the message names, and sets *hold, if all rows of its row
+ * ranges and spans are stored, and all cells that are not sent. Else *hold is NULL, and lacking[i]
+ * has a bit for each column that row range i lacks, or span i - in->nrow_ranges; or lacking[0] has
+ * WIRE_OUTDATED. *lacking_cells has a bit for each table whose cells are lacking. Cells that were
+ * sent with a name are stored if there is room. row_ranges is followed by the cells, as in the
+ * message, but in memory that the client cannot change.
  */
 extern DeviceStatus store_hold(int device, const WireResident *in, const WireRowRange *row_ranges,
-							   uint64_t use, uint64_t *lacking, StoreHold **hold,
-							   DeviceError *error);
+							   uint64_t use, uint64_t *lacking, uint32_t *lacking_cells,
+							   StoreHold **hold, DeviceError *error);
 extern void store_release(StoreHold *hold);
+/* Returns the stored cells of a table in device memory; NULL: they are in the message. */
+extern const void *store_held_cells(const StoreHold *hold, uint32_t table);
 /*
  * Returns whether a stored column of the query is known to be neither ascending nor descending.
  * That is remembered as long as the column is stored.

@@ -390,15 +390,67 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 	return true;
 }
 
+/* Releases what a hold has, and frees it. Called with the store's lock held. */
+static void
+release_hold(Store *store, StoreHold *hold)
+{
+	StoreTable *table = hold->table;
+
+	if (table)
+	{
+		table->holds--;
+		for (int c = 0; c < table->ncolumns; c++)
+			if ((hold->columns >> c & 1) && --table->columns[c].holds == 0)
+				store_free_retired(store, &table->columns[c]);
+	}
+	store_release_cells(hold);
+	free_hold(hold);
+}
+
+/*
+ * Holds the columns if all rows are there; else returns false, and says in lacking[] what is not.
+ */
+static bool
+hold_columns(Store *store, const WireResident *in, const WireRowRange *row_ranges, uint64_t use,
+			 uint64_t *lacking, StoreHold *hold)
+{
+	StoreTable *table;
+	int columns[WIRE_MAX_STORED_COLS];
+
+	store_drop_retired(store);
+	table = store_make_table(store, in->table.id, use);
+	if (table == NULL)
+	{
+		for (uint32_t r = 0; r < in->nrow_ranges + in->nspans; r++)
+			lacking[r] = UINT64_MAX >> (64 - in->nstored);
+		return false;
+	}
+	/*
+	 * Removes a table with many gaps, but only at the query's first message: later ones must find
+	 * what the query has stored.
+	 */
+	if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 &&
+		table->last != use)
+		store_empty_table(store, table);
+	find_columns(store, table, in, use, columns);
+	if (!find_rows(table, in, row_ranges, columns, lacking, hold))
+		return false;
+	if (!knows_dictionaries(table, in, columns))
+	{
+		lacking[0] |= WIRE_OUTDATED;
+		return false;
+	}
+	return take_hold(table, in, columns, hold);
+}
+
 DeviceStatus
 store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, uint64_t use,
-		   uint64_t *lacking, StoreHold **hold, DeviceError *error)
+		   uint64_t *lacking, uint32_t *lacking_cells, StoreHold **hold, DeviceError *error)
 {
 	Store *store = store_of(device);
 	StoreHold *made = calloc(1, sizeof(*made));
-	int columns[WIRE_MAX_STORED_COLS];
-	StoreTable *table = NULL;
-	bool held = false;
+	DeviceStatus status;
+	bool held = true;
 
 	*hold = NULL;
 	memset(lacking, 0, ((size_t) in->nrow_ranges + in->nspans) * sizeof(*lacking));
@@ -409,59 +461,27 @@ store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, u
 		free(made);
 		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	}
-	if (in->nstored == 0)
-	{
-		*hold = made;
-		return DEVICE_OK;
-	}
 	pthread_mutex_lock(&store->lock);
-	store_drop_retired(store);
-	table = store_make_table(store, in->table.id, use);
-	if (table)
-	{
-		/*
-		 * Removes a table with many gaps, but only at the query's first message: later ones must
-		 * find what the query has stored.
-		 */
-		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 &&
-			table->last != use)
-			store_empty_table(store, table);
-		find_columns(store, table, in, use, columns);
-		held = find_rows(table, in, row_ranges, columns, lacking, made);
-		if (held && !knows_dictionaries(table, in, columns))
-		{
-			held = false;
-			lacking[0] |= WIRE_OUTDATED;
-		}
-		held = held && take_hold(table, in, columns, made);
-	}
+	if (in->nstored > 0)
+		held = hold_columns(store, in, row_ranges, use, lacking, made);
+	status = store_hold_cells(store, in, (const char *) row_ranges + wire_cells_at(in), use, made,
+							  lacking_cells, error);
+	held = held && status == DEVICE_OK && *lacking_cells == 0;
+	if (!held)
+		release_hold(store, made);
 	pthread_mutex_unlock(&store->lock);
-	if (table == NULL)
-		for (uint32_t r = 0; r < in->nrow_ranges + in->nspans; r++)
-			lacking[r] = UINT64_MAX >> (64 - in->nstored);
-	if (held)
-		*hold = made;
-	else
-		free_hold(made);
-	return DEVICE_OK;
+	*hold = held ? made : NULL;
+	return status;
 }
 
 void
 store_release(StoreHold *hold)
 {
 	Store *store = store_of(hold->device);
-	StoreTable *table = hold->table;
 
-	if (table)
-	{
-		pthread_mutex_lock(&store->lock);
-		table->holds--;
-		for (int c = 0; c < table->ncolumns; c++)
-			if ((hold->columns >> c & 1) && --table->columns[c].holds == 0)
-				store_free_retired(store, &table->columns[c]);
-		pthread_mutex_unlock(&store->lock);
-	}
-	free_hold(hold);
+	pthread_mutex_lock(&store->lock);
+	release_hold(store, hold);
+	pthread_mutex_unlock(&store->lock);
 }
 
 bool

@@ -1,7 +1,8 @@
 /*
  * device_store_internal.h
  *	  The data structures of a device's store. device_store_memory.c manages memory and eviction,
- *	  device_store.c fills columns, device_store_hold.c finds rows.
+ *	  device_store.c fills columns, device_store_hold.c finds rows, device_store_cells.c has the
+ *	  cells of lookup tables.
  *
  * All functions but store_of() and store_host_limit() are called with the store's lock held.
  */
@@ -106,6 +107,25 @@ struct StoreTable
 	StoreColumn *columns;
 };
 
+/* The cells of a lookup table. */
+typedef struct StoreCells
+{
+	struct StoreCells *next; /* in the bucket of the name */
+	WireCellsName name;
+	uint32_t n; /* as in VectorTable */
+	uint16_t form;
+	int holds;     /* number of queries that hold them */
+	uint64_t last, /* last use, and the last but one */
+		before;
+	Array array;
+} StoreCells;
+
+/* Most lookup tables whose cells a device keeps. Tests make it smaller. */
+#ifndef STORE_MAX_CELLS
+#define STORE_MAX_CELLS 4096
+#endif
+#define STORE_CELLS_BUCKETS 1024
+
 #define STORE_BUCKETS 4096
 
 typedef struct Store
@@ -115,11 +135,20 @@ typedef struct Store
 	StoreTable *tables;
 	StoreTable *buckets[STORE_BUCKETS]; /* hash table by id */
 	int ntables;
-	int64_t nranges; /* of all tables */
-	uint64_t bytes;  /* of device memory */
+	int64_t nranges;                        /* of all tables */
+	StoreCells *cells[STORE_CELLS_BUCKETS]; /* hash table by name */
+	int ncells;
+	uint64_t bytes; /* of device memory */
 	/* dictionary_retired_count() at the last store_drop_retired() that freed all */
 	uint64_t retired;
 } Store;
+
+/* Returns the bucket of a name. */
+static inline StoreCells **
+store_cells_bucket(Store *store, const WireCellsName *name)
+{
+	return &store->cells[name->part[0] % STORE_CELLS_BUCKETS];
+}
 
 /* ---- device_store_memory.c ---- */
 
@@ -136,11 +165,11 @@ extern void store_free_column(Store *store, StoreTable *table, StoreColumn *colu
 extern void store_trim_table(Store *store, StoreTable *table);
 
 /*
- * Frees the evictable column whose last but one use is the oldest. A column is evictable if no
- * query holds it, its last but one use is before `before`, and its last use is not `last`, the use
- * of the query that needs the memory. `coded`: only a column with a dictionary. The dictionary is
- * then retired, so that other devices free their copies of the column, too. Returns false if there
- * is no such column.
+ * Frees the evictable column, or cells, whose last but one use is the oldest. Something is
+ * evictable if no query holds it, its last but one use is before `before`, and its last use is not
+ * `last`, the use of the query that needs the memory. `coded`: only a column with a dictionary. The
+ * dictionary is then retired, so that other devices free their copies of the column, too. Returns
+ * false if there is nothing evictable.
  */
 extern bool store_evict(Store *store, uint64_t before, uint64_t last, bool coded);
 
@@ -151,16 +180,53 @@ typedef struct StoreEvictable
 	uint64_t dictionaries; /* host memory of dictionaries */
 } StoreEvictable;
 
+/* Returns whether something with these uses, which no query holds, may be freed; see store_evict().
+ */
+static inline bool
+store_is_evictable(uint64_t its_before, uint64_t its_last, uint64_t before, uint64_t last)
+{
+	return its_before < before && its_last != last;
+}
+
+/*
+ * Returns those evictable cells whose last but one use is the oldest (store_evict()), or NULL. Adds
+ * the bytes of all evictable cells to *bytes.
+ */
+extern StoreCells *store_evictable_cells(const Store *store, uint64_t before, uint64_t last,
+										 uint64_t *bytes);
+extern void store_free_cells(Store *store, StoreCells *cells);
 extern StoreEvictable store_evictable(const Store *store, uint64_t before, uint64_t last);
 /* Returns the bytes that must be freed before the store can have `bytes` more; 0: there is room. */
 extern uint64_t store_shortage(const Store *store, uint64_t bytes);
 
+/*
+ * Allocates an array for something with these uses. May evict what is worth less.
+ * DEVICE_NO_MEMORY: there is no memory.
+ */
+extern DeviceStatus store_allocate(Store *store, uint64_t before, uint64_t last, size_t bytes,
+								   Array *array, DeviceError *error);
+/* Frees an array, unless it is empty. */
+extern void store_free_array(Store *store, Array *array);
 /*
  * Replaces an array by a larger one, with the same bytes at its start and `rest` in all others. May
  * evict columns. DEVICE_NO_MEMORY: there is no memory, and nothing has changed.
  */
 extern DeviceStatus store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes,
 								  int rest, DeviceError *error);
+
+/* ---- device_store_cells.c ---- */
+
+/*
+ * Holds the cells that have names. Stores those that were sent if there is room. Sets a bit in
+ * *lacking for each table whose cells are neither sent nor stored. cells: of the tables that were
+ * sent
+ */
+extern DeviceStatus store_hold_cells(Store *store, const WireResident *in, const char *cells,
+									 uint64_t use, StoreHold *hold, uint32_t *lacking,
+									 DeviceError *error);
+extern void store_release_cells(StoreHold *hold);
+/* Removes all cells that no query holds. */
+extern void store_forget_cells(Store *store);
 
 /* ---- device_store.c ---- */
 

@@ -114,15 +114,21 @@ give_bytes(Store *store, uint64_t bytes)
 	budget_set_stored(store->device, store->bytes);
 }
 
-static void
-free_array(Store *store, StoreColumn *column, Array *array)
+void
+store_free_array(Store *store, Array *array)
 {
 	if (array->at == NULL)
 		return;
 	store_ops->release(store->device, array->at);
-	column->bytes -= array->bytes;
 	give_bytes(store, array->bytes);
 	*array = (Array){NULL, 0};
+}
+
+static void
+free_array(Store *store, StoreColumn *column, Array *array)
+{
+	column->bytes -= array->bytes;
+	store_free_array(store, array);
 }
 
 void
@@ -240,11 +246,42 @@ store_drop_retired(Store *store)
 		store->retired = retired;
 }
 
+void
+store_free_cells(Store *store, StoreCells *cells)
+{
+	StoreCells **link = store_cells_bucket(store, &cells->name);
+
+	while (*link != cells)
+		link = &(*link)->next;
+	*link = cells->next;
+	store->ncells--;
+	store_free_array(store, &cells->array);
+	free(cells);
+}
+
+StoreCells *
+store_evictable_cells(const Store *store, uint64_t before, uint64_t last, uint64_t *bytes)
+{
+	StoreCells *oldest = NULL;
+
+	for (int b = 0; b < STORE_CELLS_BUCKETS && store->ncells > 0; b++)
+		for (StoreCells *c = store->cells[b]; c; c = c->next)
+		{
+			if (c->holds > 0 || !store_is_evictable(c->before, c->last, before, last))
+				continue;
+			*bytes += c->array.bytes;
+			if (oldest == NULL || c->before < oldest->before ||
+				(c->before == oldest->before && c->last < oldest->last))
+				oldest = c;
+		}
+	return oldest;
+}
+
 /* Returns whether the column may be freed; see store_evict(). */
 static bool
 is_evictable(const StoreColumn *c, uint64_t before, uint64_t last)
 {
-	return c->bytes > 0 && c->holds == 0 && c->before < before && c->last != last;
+	return c->bytes > 0 && c->holds == 0 && store_is_evictable(c->before, c->last, before, last);
 }
 
 StoreEvictable
@@ -263,6 +300,7 @@ store_evictable(const Store *store, uint64_t before, uint64_t last)
 			if (c->dictionary)
 				sum.dictionaries += dictionary_bytes(c->dictionary);
 		}
+	(void) store_evictable_cells(store, before, last, &sum.device);
 	return sum;
 }
 
@@ -271,6 +309,8 @@ store_evict(Store *store, uint64_t before, uint64_t last, bool coded)
 {
 	StoreTable *from = NULL;
 	StoreColumn *victim = NULL;
+	uint64_t bytes = 0;
+	StoreCells *cells = coded ? NULL : store_evictable_cells(store, before, last, &bytes);
 
 	for (StoreTable *t = store->tables; t; t = t->next)
 		for (int i = 0; i < t->ncolumns; i++)
@@ -286,6 +326,11 @@ store_evict(Store *store, uint64_t before, uint64_t last, bool coded)
 				from = t;
 			}
 		}
+	if (cells && (victim == NULL || cells->before <= victim->before))
+	{
+		store_free_cells(store, cells);
+		return true;
+	}
 	if (victim == NULL)
 		return false;
 	if (coded)
@@ -311,11 +356,11 @@ store_shortage(const Store *store, uint64_t bytes)
 }
 
 /*
- * Accounts for memory of a column, and evicts others if necessary and sufficient. Returns false if
- * there is not enough.
+ * Accounts for memory of something with these uses, and evicts others if necessary and sufficient.
+ * Returns false if there is not enough.
  */
 static bool
-take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
+take_bytes(Store *store, uint64_t before, uint64_t last, uint64_t bytes)
 {
 	for (;;)
 	{
@@ -323,8 +368,8 @@ take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
 
 		if (lacks == 0 && budget_take(store->device, bytes))
 			break;
-		if (store_evictable(store, column->before, column->last).device < lacks ||
-			!store_evict(store, column->before, column->last, false))
+		if (store_evictable(store, before, last).device < lacks ||
+			!store_evict(store, before, last, false))
 			return false;
 	}
 	store->bytes += bytes;
@@ -333,33 +378,48 @@ take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
 }
 
 DeviceStatus
-store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int rest,
-			  DeviceError *error)
+store_allocate(Store *store, uint64_t before, uint64_t last, size_t bytes, Array *array,
+			   DeviceError *error)
 {
-	Array larger = {NULL, bytes};
-	Retired *retired = NULL;
-	DeviceStatus status = DEVICE_OK;
+	DeviceStatus status;
 	uint64_t had;
 
-	if (array->bytes >= bytes)
-		return DEVICE_OK;
-	if (array->at && column->holds > 0 && (retired = malloc(sizeof(*retired))) == NULL)
-		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	if (!take_bytes(store, column, bytes))
-	{
-		free(retired);
+	*array = (Array){NULL, 0};
+	if (!take_bytes(store, before, last, bytes))
 		return device_fail(error, DEVICE_NO_MEMORY, "gpuagg.device_cache_memory reached");
-	}
 	/*
 	 * The allocation may fail because other processes use memory, or because it is fragmented.
 	 * Evicting may help then. Stops once as much was freed as is needed: evicting more would help
 	 * no more.
 	 */
 	had = store->bytes;
-	while ((status = store_ops->allocate(store->device, bytes, &larger.at, error)) ==
+	while ((status = store_ops->allocate(store->device, bytes, &array->at, error)) ==
 			   DEVICE_NO_MEMORY &&
-		   had - store->bytes < bytes && store_evict(store, column->before, column->last, false))
+		   had - store->bytes < bytes && store_evict(store, before, last, false))
 		;
+	if (status == DEVICE_OK)
+		array->bytes = bytes;
+	else
+	{
+		array->at = NULL;
+		give_bytes(store, bytes);
+	}
+	return status;
+}
+
+DeviceStatus
+store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int rest,
+			  DeviceError *error)
+{
+	Array larger;
+	Retired *retired = NULL;
+	DeviceStatus status = DEVICE_OK;
+
+	if (array->bytes >= bytes)
+		return DEVICE_OK;
+	if (array->at && column->holds > 0 && (retired = malloc(sizeof(*retired))) == NULL)
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	status = store_allocate(store, column->before, column->last, bytes, &larger, error);
 	if (status == DEVICE_OK)
 	{
 		column->bytes += bytes;
@@ -368,8 +428,6 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 		if (status != DEVICE_OK)
 			free_array(store, column, &larger);
 	}
-	else
-		give_bytes(store, bytes);
 	if (status != DEVICE_OK)
 	{
 		free(retired);

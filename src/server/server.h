@@ -229,7 +229,7 @@ extern DeviceStatus shared_query_store(SharedQuery *query, Lane *lane, const Wir
 									   struct Dictionary *dict, bool *kept, DeviceError *error);
 extern DeviceStatus shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 										  const WireRowRange *row_ranges, uint64_t *lacking,
-										  bool *taken, DeviceError *error);
+										  WireResided *resided, DeviceError *error);
 extern DeviceStatus shared_query_finish(SharedQuery *query, WireFinished *result,
 										DeviceError *error);
 extern DeviceStatus shared_query_pick(SharedQuery *query, Lane *lane, const WirePick *in,

@@ -485,7 +485,6 @@ reduce_resident(Session *s, const WireResident *in, const WireRowRange *row_rang
 	char *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
 	size_t bytes = in->nrow_ranges * sizeof(WireRowRange);
 	const char *wrong = check_row_ranges(row_ranges, in->nrow_ranges, wire_spans(in), in->nspans);
-	bool taken;
 	DeviceStatus status;
 
 	if (wrong == NULL)
@@ -495,11 +494,11 @@ reduce_resident(Session *s, const WireResident *in, const WireRowRange *row_rang
 	if (!place_query(s, spread_device(in, row_ranges)))
 		return false;
 	take_dictionaries(s, in);
-	status = shared_query_resident(s->query, s->lane, in, row_ranges, lacking, &taken, &s->error);
+	status = shared_query_resident(s->query, s->lane, in, row_ranges, lacking, &resided, &s->error);
 	if (status != DEVICE_FULL && !device_ok(s, status))
 		return false;
-	resided.taken = s->taken = taken;
-	if (!taken)
+	s->taken = resided.taken;
+	if (!s->taken)
 	{
 		give_dictionaries(s);
 		for (int d = 0; d < store_devices(); d++)

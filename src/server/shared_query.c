@@ -246,22 +246,21 @@ shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in, struct D
 
 DeviceStatus
 shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
-					  const WireRowRange *row_ranges, uint64_t *lacking, bool *taken,
+					  const WireRowRange *row_ranges, uint64_t *lacking, WireResided *resided,
 					  DeviceError *error)
 {
 	DeviceStatus status = lock_query(query, false, "rows after the end", error);
 
-	*taken = false;
 	if (status != DEVICE_OK)
 		return status;
 	if (atomic_load(&query->full))
 		status = DEVICE_FULL;
 	else
 	{
-		status = spread_resident(query, lane, in, row_ranges, lacking, taken, error);
+		status = spread_resident(query, lane, in, row_ranges, lacking, resided, error);
 		if (status == DEVICE_FULL)
 			budget_count_failure(FAILURE_MEMORY, error->text);
-		query->rows |= *taken;
+		query->rows |= resided->taken != 0;
 	}
 	return unlock_query(query, status, error);
 }

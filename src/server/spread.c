@@ -23,6 +23,7 @@ typedef struct DeviceMessage
 	WireResident *in;         /* followed by its spans */
 	WireRowRange *row_ranges; /* followed by the cells of lookup tables */
 	uint64_t *lacking;
+	uint32_t lacking_cells;
 	StoreHold *hold; /* the device releases it, once it was passed on */
 	DeviceQuery *query;
 	Lane *lane;
@@ -166,7 +167,7 @@ free_messages(SplitMessage *split)
 
 /* Combines what the devices lack, in the order of the message, as RESIDED needs it. */
 static void
-join_lacking(SplitMessage *split, uint64_t *lacking)
+join_lacking(SplitMessage *split, uint64_t *lacking, WireResided *resided)
 {
 	const WireSpan *spans = wire_spans(split->in);
 	uint32_t next[WIRE_MAX_DEVICES] = {0};
@@ -177,6 +178,7 @@ join_lacking(SplitMessage *split, uint64_t *lacking)
 		{
 			flags |= split->message[d].lacking[0] & LACKING_FLAGS;
 			split->message[d].lacking[0] &= ~LACKING_FLAGS;
+			resided->lacking_cells |= split->message[d].lacking_cells;
 		}
 	for (uint32_t i = 0; i < split->in->nrow_ranges; i++)
 	{
@@ -288,8 +290,8 @@ widen_key_bounds(PeerQuery *peer, const WireResident *in)
 static DeviceStatus
 hold_message(SharedQuery *query, DeviceMessage *s, bool *held)
 {
-	DeviceStatus status =
-		store_hold(s->device, s->in, s->row_ranges, use_of(query), s->lacking, &s->hold, &s->error);
+	DeviceStatus status = store_hold(s->device, s->in, s->row_ranges, use_of(query), s->lacking,
+									 &s->lacking_cells, &s->hold, &s->error);
 
 	if (s->hold && !resident_in_order(&query->wire, s->hold, s->lacking))
 		s->hold = NULL;
@@ -425,8 +427,8 @@ forget_rows(SharedQuery *query, DeviceError *error)
 }
 
 static DeviceStatus
-reduce_split(SharedQuery *query, Lane *lane, SplitMessage *split, uint64_t *lacking, bool *taken,
-			 DeviceError *error)
+reduce_split(SharedQuery *query, Lane *lane, SplitMessage *split, uint64_t *lacking,
+			 WireResided *resided, DeviceError *error)
 {
 	bool held;
 	DeviceStatus status = hold_all(query, lane, split, &held, error);
@@ -434,27 +436,27 @@ reduce_split(SharedQuery *query, Lane *lane, SplitMessage *split, uint64_t *lack
 	if (status != DEVICE_OK || !held)
 	{
 		release_holds(split);
-		join_lacking(split, lacking);
+		join_lacking(split, lacking, resided);
 		return status;
 	}
 	status = reduce_all(query, split, error);
-	*taken = status == DEVICE_OK;
+	resided->taken = status == DEVICE_OK;
 	return status == DEVICE_FULL ? forget_rows(query, error) : status;
 }
 
 /* Reduces rows that are all on the query's own device, or a message that reads no columns. */
 static DeviceStatus
 reduce_here(SharedQuery *query, Lane *lane, const WireResident *in, const WireRowRange *row_ranges,
-			uint64_t *lacking, bool *taken, DeviceError *error)
+			uint64_t *lacking, WireResided *resided, DeviceError *error)
 {
 	StoreHold *hold;
-	DeviceStatus status =
-		store_hold(query->device, in, row_ranges, use_of(query), lacking, &hold, error);
+	DeviceStatus status = store_hold(query->device, in, row_ranges, use_of(query), lacking,
+									 &resided->lacking_cells, &hold, error);
 
 	if (status != DEVICE_OK || hold == NULL || !resident_in_order(&query->wire, hold, lacking))
 		return status;
 	status = device_ops.resident(query->query, lane, in, row_ranges, hold, error);
-	*taken = status == DEVICE_OK;
+	resided->taken = status == DEVICE_OK;
 	return status;
 }
 
@@ -474,22 +476,22 @@ is_on_one(const SplitMessage *split)
 
 DeviceStatus
 spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
-				const WireRowRange *row_ranges, uint64_t *lacking, bool *taken, DeviceError *error)
+				const WireRowRange *row_ranges, uint64_t *lacking, WireResided *resided,
+				DeviceError *error)
 {
 	SplitMessage *split;
 	DeviceStatus status = DEVICE_OK;
 
-	*taken = false;
 	/* a shared query has no peers: rows on other devices are reported as lacking */
 	if (in->nstored == 0 || store_devices() == 1 || query->arena == NULL)
-		return reduce_here(query, lane, in, row_ranges, lacking, taken, error);
+		return reduce_here(query, lane, in, row_ranges, lacking, resided, error);
 	if ((split = calloc(1, sizeof(*split))) == NULL)
 		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	split->in = in;
 	split->row_ranges = row_ranges;
 	count_messages(split);
 	if (is_on_one(split) && spread_device(in, row_ranges) == query->device)
-		status = reduce_here(query, lane, in, row_ranges, lacking, taken, error);
+		status = reduce_here(query, lane, in, row_ranges, lacking, resided, error);
 	else if (query->wire.flags & WIRE_ORDERED)
 		lacking[0] = WIRE_SPREAD;
 	else if (!make_messages(split))
@@ -497,7 +499,7 @@ spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 	else
 	{
 		fill_messages(split);
-		status = reduce_split(query, lane, split, lacking, taken, error);
+		status = reduce_split(query, lane, split, lacking, resided, error);
 	}
 	free_messages(split);
 	free(split);

@@ -29,13 +29,13 @@ extern int spread_device(const WireResident *in, const WireRowRange *row_ranges)
 extern DeviceStatus spread_store(SharedQuery *query, Lane *lane, const WireStore *in,
 								 struct Dictionary *dict, bool *kept, DeviceError *error);
 /*
- * Reduces the rows if all of them are stored, and sets *taken. Else fills in lacking[], as RESIDED
- * needs it. After DEVICE_FULL no row counts that came with this RESIDENT or an earlier one of the
- * query.
+ * Reduces the rows if all of them are stored, and all cells of lookup tables that are not sent, and
+ * sets resided->taken. Else fills in lacking[] and resided->lacking_cells. After DEVICE_FULL no row
+ * counts that came with this RESIDENT or an earlier one of the query.
  */
 extern DeviceStatus spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
-									const WireRowRange *row_ranges, uint64_t *lacking, bool *taken,
-									DeviceError *error);
+									const WireRowRange *row_ranges, uint64_t *lacking,
+									WireResided *resided, DeviceError *error);
 /*
  * Moves the groups of all peers to the query's own device. Adds the peers' counts and times to
  * *result.
