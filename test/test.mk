@@ -64,7 +64,7 @@ STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABIL
 # Segments and slices of stored columns are small, so that few rows need several, and tables of groups grow early. Buffers are
 # small, because each session allocates three.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
-                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DPARTED_ROWS=150 -DPARTED_GROUPS=60 -DABSORB_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24 \
+                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DPARTED_ROWS=150 -DPARTED_GROUPS=60 -DABSORB_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24 -DSTORE_MAX_CELLS=16 \
                   -DARENA_BUFFER_BYTES=524288
 
 unit-tests: $(UNIT_TESTS)
@@ -105,7 +105,7 @@ $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
 $(addprefix $(UNIT_DIR)/,resident_test session_test device_keys_test): $(UNIT_DIR)/%: $(UNIT_DIR)/few/test/unit/%.o $(call unit_objects,few,$(SERVED_SRCS) $(filter-out $(STUB_VECTOR),$(CUDA_SRCS))) \
 	$(call unit_objects,stub,$(STUB_VECTOR))
 $(UNIT_DIR)/resident_test: $(call unit_objects,few,$(RESIDENT_SRCS))
-$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c store_entries.c budget.c))
+$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c device_store_cells.c column_dictionary.c store_entries.c budget.c))
 
 # Chunks need PostgreSQL's headers. test/unit/backend.h and chunk_model.c define the functions that they call.
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers

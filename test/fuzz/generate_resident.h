@@ -346,7 +346,10 @@ make_spans(WireResident *in, WireRowRange *row_ranges, int *first_range)
 	}
 }
 
-/* Adds tables for VECTOR_LOOKUP. Their cells follow the row ranges in the arena. */
+/*
+ * Adds tables for VECTOR_LOOKUP. Some of their cells follow the row ranges in the arena; some have
+ * names, of which there are so few that tables of other layouts have the same ones.
+ */
 static void
 make_tables(Connection *c, WireResident *in)
 {
@@ -361,9 +364,20 @@ make_tables(Connection *c, WireResident *in)
 							 .n = random_below(20),
 							 .form = forms[random_below(5)],
 							 .others = chance(0.5)};
+		bool named = chance(0.5);
 
+		if (named)
+		{
+			in->names[in->ntables].part[0] = 1 + random_below(5);
+			if (chance(0.7))
+				table.n = in->names[in->ntables].part[0];
+		}
+		if (!named || chance(0.5))
+		{
+			in->sent |= UINT32_C(1) << in->ntables;
+			in->cell_bytes += vector_table_bytes(&table);
+		}
 		in->tables[in->ntables++] = table;
-		in->cell_bytes += vector_table_bytes(&table);
 	}
 	/* states of cells are at most 2 */
 	for (uint32_t i = 0; buffer && i < in->cell_bytes; i++)

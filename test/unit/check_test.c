@@ -350,16 +350,30 @@ wrong_tables(void)
 	STORED(resident.ntables = WIRE_MAX_TABLES + 1);
 	STORED(resident.cell_bytes = BUFFER);
 	STORED(resident.cell_bytes = 4);
-	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].n = 64));
-	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].form = 1,
-			resident.tables[0].n = 8));
-	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 2,
-			resident.tables[0].n = 8));
-	STORED((resident.ntables = 1, resident.cell_bytes = 16, resident.tables[0].form = 8,
-			resident.tables[0].n = 1));
-	STORED((resident.ntables = 1, resident.cell_bytes = 64, resident.tables[0].form = 3));
-	STORED((resident.ntables = 1, resident.cell_bytes = 8, resident.tables[0].first = 1));
-	STORED((resident.ntables = 1, resident.cell_bytes = 0));
+	STORED(
+		(resident.ntables = resident.sent = 1, resident.cell_bytes = 8, resident.tables[0].n = 64));
+	STORED((resident.ntables = resident.sent = 1, resident.cell_bytes = 8,
+			resident.tables[0].form = 1, resident.tables[0].n = 8));
+	STORED((resident.ntables = resident.sent = 1, resident.cell_bytes = 16,
+			resident.tables[0].form = 2, resident.tables[0].n = 8));
+	STORED((resident.ntables = resident.sent = 1, resident.cell_bytes = 16,
+			resident.tables[0].form = 8, resident.tables[0].n = 1));
+	STORED((resident.ntables = resident.sent = 1, resident.cell_bytes = 64,
+			resident.tables[0].form = 3));
+	STORED((resident.ntables = resident.sent = 1, resident.cell_bytes = 8,
+			resident.tables[0].first = 1));
+	STORED((resident.ntables = resident.sent = 1, resident.cell_bytes = 0));
+	/* cells that are neither sent nor named, and sent cells of no table */
+	STORED(resident.ntables = 1);
+	STORED((resident.ntables = 1, resident.sent = 2));
+	STORED(resident.sent = 1);
+	STORED((resident.ntables = 1, resident.names[0].part[1] = 1, resident.tables[0].form = 3));
+	make_stored();
+	resident.ntables = 1;
+	resident.names[0].part[1] = 1;
+	/* `first` means nothing then */
+	resident.tables[0] = (VectorTable){.n = UINT32_MAX, .first = UINT32_MAX, .form = 4};
+	CHECK(stored_error() == NULL, "cells that have a name need not be sent: %s", stored_error());
 }
 
 static void

@@ -645,7 +645,10 @@ struct DrawnRow
 	run(bool *determined)
 	{
 		bool clear = true;
+		const uint8_t *cells[DRAWN_TABLES];
 
+		for (int t = 0; t < DRAWN_TABLES; t++)
+			cells[t] = d.cells + (size_t) d.p.tables[t].first * 8;
 		for (int i = 0; i < d.n; i++)
 		{
 			VectorInstruction in = d.p.steps.instructions[i];
@@ -668,8 +671,8 @@ struct DrawnRow
 			in.c = operands > 2 ? 2 : in.c;
 			in.r = 3;
 			if (in.op == VECTOR_LOOKUP)
-				vector_lookup(&in, d.p.tables, d.cells, d.p.steps.constants, values, states, 1, 0,
-							  1, 1);
+				vector_lookup(&in, d.p.tables, cells, d.p.steps.constants, values, states, 1, 0, 1,
+							  1);
 			else
 				vector_run(&in, d.p.steps.constants, values, states, 1, 0, 1, 1);
 			result[i] = vector_cell(values[3], states[3]);
@@ -778,7 +781,8 @@ check_program(int kernel, uint64_t seed)
 	DeviceArray<uint8_t> cells(std::vector<uint8_t>(d.cells, d.cells + sizeof(d.cells)));
 
 	d.p.undetermined = undetermined.get();
-	d.p.cells = cells.get();
+	for (int t = 0; t < DRAWN_TABLES; t++)
+		d.p.cells[t] = cells.get() + (size_t) d.p.tables[t].first * 8;
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
 

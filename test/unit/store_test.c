@@ -58,12 +58,21 @@ test_put(Lane *lane, int number, uint32_t from, void *to, size_t bytes, DeviceEr
 	return DEVICE_OK;
 }
 
+static DeviceStatus
+test_put_memory(int device, const void *from, void *to, size_t bytes, DeviceError *error)
+{
+	(void) device, (void) error;
+	memcpy(to, from, bytes);
+	return DEVICE_OK;
+}
+
 static const StoreOps operations = {
 	.buffer = test_buffer,
 	.allocate = test_allocate,
 	.release = test_release,
 	.enlarge = test_enlarge,
 	.put = test_put,
+	.put_memory = test_put_memory,
 };
 
 /* Returns the key of a column by its number. `coded`: a column of dictionary codes. */
@@ -127,6 +136,7 @@ is_stored(int device, uint64_t table, int attno, bool coded, const WireRowRange 
 {
 	static WireResident in;
 	uint64_t lacking[64];
+	uint32_t lacking_cells = 0;
 	StoreHold *hold = NULL;
 	DeviceError error;
 	WireColumnKey key = column_key(attno, coded);
@@ -137,8 +147,8 @@ is_stored(int device, uint64_t table, int attno, bool coded, const WireRowRange 
 	if (dict)
 		in.known[0] = (WireKnown){dictionary_id(dict), dictionary_entries(dict)};
 	dictionary_give(dict);
-	CHECK(store_hold(device, &in, ranges, use, lacking, &hold, &error) == DEVICE_OK, "%s",
-		  error.text);
+	CHECK(store_hold(device, &in, ranges, use, lacking, &lacking_cells, &hold, &error) == DEVICE_OK,
+		  "%s", error.text);
 	if (hold)
 		store_release(hold);
 	return hold != NULL;
@@ -340,6 +350,7 @@ test_held_column(void)
 	static WireResident in;
 	WireRowRange run = {++stamps, 0, 0, TEXTS, 0};
 	uint64_t lacking[1];
+	uint32_t lacking_cells = 0;
 	StoreHold *hold = NULL;
 	DeviceError error;
 	WireColumnKey key = column_key(1, true);
@@ -352,7 +363,9 @@ test_held_column(void)
 	in = (WireResident){.table = {1}, .nrow_ranges = 1, .nstored = 1};
 	in.stored[0] = key;
 	in.known[0] = (WireKnown){dictionary_id(dict), dictionary_entries(dict)};
-	CHECK(store_hold(0, &in, &run, store_use(), lacking, &hold, &error) == DEVICE_OK && hold,
+	CHECK(store_hold(0, &in, &run, store_use(), lacking, &lacking_cells, &hold, &error) ==
+				  DEVICE_OK &&
+			  hold,
 		  "the column is not held");
 	bytes = dictionary_bytes_of_all();
 	dictionary_retire(dict);
@@ -373,6 +386,137 @@ test_held_column(void)
 	CHECK(store_column(0, 1, 1, true, 0, run.stamp, TEXTS, 50, store_use()) &&
 			  is_stored(0, 1, 1, true, &run, 1, store_use()),
 		  "the column was not kept with a new dictionary");
+	check_empty();
+}
+
+/* The name of cells by a number. */
+static WireCellsName
+cells_name(uint64_t number)
+{
+	return (WireCellsName){{number, ~number}};
+}
+
+/*
+ * Holds the cells of one table of n + 1 bytes, all `byte`; sends them if `sent`. Returns the hold;
+ * NULL if they are lacking.
+ */
+static StoreHold *
+hold_cells(int device, uint64_t number, uint32_t n, bool sent, uint8_t byte, uint64_t use)
+{
+	static WireResident in;
+	struct
+	{
+		WireRowRange run;
+		char gap[WIRE_ALIGN - sizeof(WireRowRange)];
+		uint8_t cells[1 << 20];
+	} *message = calloc(1, sizeof(*message));
+	uint64_t lacking[1];
+	uint32_t lacking_cells = 0;
+	StoreHold *hold = NULL;
+	DeviceError error;
+
+	in = (WireResident){.nrow_ranges = 1, .ntables = 1, .sent = sent};
+	in.tables[0] = (VectorTable){.n = n, .form = 1};
+	in.names[0] = cells_name(number);
+	in.cell_bytes = sent ? (uint32_t) vector_table_bytes(&in.tables[0]) : 0;
+	message->run = (WireRowRange){1, 0, 0, 10, 0};
+	memset(message->cells, byte, sizeof(message->cells));
+	CHECK(store_hold(device, &in, &message->run, use, lacking, &lacking_cells, &hold, &error) ==
+			  DEVICE_OK,
+		  "%s", error.text);
+	CHECK((hold == NULL) == (lacking_cells == 1) && (hold || !sent), "cells are lacking: %d",
+		  (int) lacking_cells);
+	free(message);
+	return hold;
+}
+
+/*
+ * Returns the first byte of stored cells; -1: they are lacking, or not stored. sent: as for
+ * hold_cells
+ */
+static int
+stored_cells(int device, uint64_t number, uint32_t n, bool sent, uint8_t byte)
+{
+	StoreHold *hold = hold_cells(device, number, n, sent, byte, store_use());
+	const uint8_t *cells = hold ? store_held_cells(hold, 0) : NULL;
+	int first = cells ? cells[0] : -1;
+
+	if (hold)
+		store_release(hold);
+	return first;
+}
+
+/* Cells are kept by name, and only cells of their layout are found. */
+static void
+test_cells(void)
+{
+	CHECK(stored_cells(0, 1, 99, false, 0) == -1, "cells are there that nobody has sent");
+	CHECK(stored_cells(0, 1, 99, true, 7) == 7, "cells were not kept");
+	CHECK(stored_cells(0, 1, 99, false, 0) == 7, "kept cells are not found");
+	CHECK(stored_cells(1, 1, 99, false, 0) == -1, "cells are on another device");
+	CHECK(stored_cells(0, 2, 99, false, 0) == -1, "cells of another name are found");
+	CHECK(stored_cells(0, 1, 100, false, 0) == -1, "cells of another layout are found");
+	/* a client that lies about a name uses its own cells, and changes nothing */
+	CHECK(stored_cells(0, 1, 100, true, 8) == -1, "cells of another layout were kept");
+	CHECK(stored_cells(0, 1, 99, true, 8) == 7, "cells have changed");
+	check_empty();
+	CHECK(stored_cells(0, 1, 99, false, 0) == -1, "forgotten cells are found");
+}
+
+/* Cells that a query holds stay, and others go when there are too many, the oldest first. */
+static void
+test_many_cells(void)
+{
+	StoreHold *hold = hold_cells(0, 1000, 10, true, 3, store_use());
+
+	for (uint64_t i = 1; i <= 2 * STORE_MAX_CELLS; i++)
+	{
+		CHECK(stored_cells(0, i, 10, true, (uint8_t) i) == (uint8_t) i, "cells were not kept");
+		CHECK(stored_cells(0, 1, 10, false, 0) == 1, "cells that are used often are not found");
+	}
+	CHECK(store_of(0)->ncells == STORE_MAX_CELLS, "%d cells", store_of(0)->ncells);
+	CHECK(stored_cells(0, 2, 10, false, 0) == -1, "the oldest cells are there");
+	CHECK(*(const uint8_t *) store_held_cells(hold, 0) == 3, "held cells have changed");
+	store_release(hold);
+	check_empty();
+}
+
+/* Cells and columns share the memory: what was used less recently goes. */
+static void
+test_cells_and_columns(void)
+{
+	const uint32_t n = (1 << 20) - 64;
+	WireRowRange run = {1, 0, 0, 10, 0};
+	StoreHold *hold;
+
+	store_set_limit(8 << 20);
+	CHECK(store_column(0, 1, 1, false, 0, 1, 10, 0, store_use()), "the column was not kept");
+	for (uint64_t i = 1; i <= 20; i++)
+	{
+		CHECK(stored_cells(0, i, n, true, (uint8_t) i) == (uint8_t) i, "cells were not kept");
+		CHECK(is_stored(0, 1, 1, false, &run, 1, store_use()), "the column went after %d cells",
+			  (int) i);
+		CHECK(store_of(0)->bytes <= 8 << 20, "too much memory");
+	}
+	CHECK(stored_cells(0, 20, n, false, 0) == 20, "the last cells are not found");
+	CHECK(stored_cells(0, 1, n, false, 0) == -1, "the first cells are there");
+	/* what one query has held is not replaced by another one */
+	hold = hold_cells(0, 20, n, false, 0, store_use());
+	for (uint64_t i = 30; i <= 40; i++)
+		CHECK(stored_cells(0, i, n, true, 1) == 1, "cells were not kept");
+	CHECK(*(const uint8_t *) store_held_cells(hold, 0) == 20, "held cells have changed");
+	store_set_limit(0);
+	store_trim();
+	CHECK(store_of(0)->ncells == 1, "%d cells with a limit of 0", store_of(0)->ncells);
+	CHECK(stored_cells(0, 50, n, true, 1) == -1, "cells were kept with a limit of 0");
+	store_release(hold);
+	store_trim();
+	CHECK(store_of(0)->ncells == 0, "%d cells after the hold", store_of(0)->ncells);
+	store_set_limit(UINT64_MAX);
+	largest = 1000;
+	CHECK(stored_cells(0, 60, n, true, 1) == -1, "cells were kept without memory");
+	CHECK(budget_device(0)->used == store_of(0)->bytes, "memory is not accounted for");
+	largest = SIZE_MAX;
 	check_empty();
 }
 
@@ -498,6 +642,9 @@ main(void)
 	RUN("a column with too many texts is refused until it changes", test_too_many_texts);
 	RUN("entries that come in parts", test_parts);
 	RUN("a query keeps the dictionary that it reads", test_held_column);
+	RUN("cells are kept by name", test_cells);
+	RUN("the cells whose last use is oldest give way", test_many_cells);
+	RUN("cells and columns share the memory", test_cells_and_columns);
 	RUN("dictionaries stay within the limit of host memory", test_host_memory);
 	RUN("dictionaries that queries read have a limit", test_read_dictionaries);
 	RUN("nothing is evicted for memory that cannot be freed", test_impossible_memory);

@@ -533,20 +533,18 @@ rejected_programs(void)
 }
 
 /*
- * A table with wide cells for the integers 5 to 7 and for NULL. Its cells follow 16 other bytes.
+ * A table with wide cells for the integers 5 to 7 and for NULL.
  */
 static void
 lookups(void)
 {
-	const VectorTable tables[2] = {{0}, {.base = 5, .first = 2, .n = 3, .form = VECTOR_CELLS_WIDE}};
+	const VectorTable tables[2] = {{0}, {.base = 5, .n = 3, .form = VECTOR_CELLS_WIDE}};
 	const struct
 	{
-		int64_t other[2];
 		int64_t cells[4];
 		uint8_t states[8];
-	} table = {
-		{1, 2}, {50, 60, 70, 80}, {VECTOR_VALUE, VECTOR_NULL, VECTOR_UNDETERMINED, VECTOR_VALUE}};
-	const uint8_t *cells = (const uint8_t *) &table;
+	} table = {{50, 60, 70, 80}, {VECTOR_VALUE, VECTOR_NULL, VECTOR_UNDETERMINED, VECTOR_VALUE}};
+	const uint8_t *const cells[2] = {NULL, (const uint8_t *) &table};
 	const int64_t expected[6] = {50, 0, 0, 80, 0, 0};
 	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL,         VECTOR_UNDETERMINED,
 								VECTOR_VALUE, VECTOR_UNDETERMINED, VECTOR_UNDETERMINED};
@@ -574,7 +572,8 @@ narrow_lookups(void)
 	const uint8_t cells1[8] = {1, 0, 201, 0};
 	const uint16_t cells2[4] = {1, 0, 40001, 0};
 	const uint32_t cells4[4] = {1, 0, UINT32_MAX, 0};
-	const void *cells[] = {bits, cells1, cells2, cells4};
+	const uint8_t *const cells[] = {(const uint8_t *) bits, cells1, (const uint8_t *) cells2,
+									(const uint8_t *) cells4};
 	const int64_t last[] = {-100, 100, 39900, -100 + (int64_t) UINT32_MAX - 1};
 	VectorInstruction in = {VECTOR_LOOKUP, 1, 0, 0, 0, 0};
 
@@ -585,13 +584,13 @@ narrow_lookups(void)
 		uint8_t states[12] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE,
 							  VECTOR_NULL,  VECTOR_VALUE, VECTOR_VALUE};
 
-		vector_lookup(&in, &table, cells[f], NULL, values, states, 6, 0, 1, 6);
+		vector_lookup(&in, &table, &cells[f], NULL, values, states, 6, 0, 1, 6);
 		CHECK(states[6] == VECTOR_VALUE && values[6] == -100, "first cell of form %d", forms[f]);
 		CHECK(states[8] == VECTOR_VALUE && values[8] == last[f], "last cell of form %d", forms[f]);
 		for (int i = 1; i < 6; i++)
 			CHECK(i == 2 || states[6 + i] == VECTOR_NULL, "NULL %d of form %d", i, forms[f]);
 		table.others = 0;
-		vector_lookup(&in, &table, cells[f], NULL, values, states, 6, 0, 1, 6);
+		vector_lookup(&in, &table, &cells[f], NULL, values, states, 6, 0, 1, 6);
 		CHECK(states[9] == VECTOR_NULL && states[10] == VECTOR_UNDETERMINED &&
 				  states[11] == VECTOR_UNDETERMINED,
 			  "others of form %d", forms[f]);

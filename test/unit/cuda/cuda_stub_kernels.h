@@ -90,7 +90,7 @@ extern const StubOperator stub_operators[];
 typedef struct StubTables
 {
 	const VectorTable *tables;
-	const uint8_t *cells;
+	const uint8_t *const *cells;
 } StubTables;
 
 /* Runs an instruction other than VECTOR_LOAD for the first n rows of a tile. `tile`: its size. */
