@@ -16,7 +16,7 @@ use Values;
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; *some = \&Special::some; }
 
 # The share of queries that are joins, among those of sets whose sums do not depend on the order of rows.
-my $SHARE = 0.175;
+our $share = 0.175;
 # The share of joins whose plans are likely to have lookups: of tables with dimensions, which are on the right side.
 my $PLAIN_SHARE = 0.5;
 # The query at hand is one of these.
@@ -178,7 +178,7 @@ sub is_due
 {
 	my ($tables) = @_;
 
-	return !$tables->{wild} && chance($SHARE);
+	return !$tables->{wild} && chance($share);
 }
 
 # ---- queries ------------------------------------------------------------------

@@ -17,8 +17,8 @@
 # contents. At the end, enough queries must have returned rows and taken each path of the extension (the floors in Tally.pm). The
 # paths are those of the compared executions: auto_explain prints their plans.
 #
-# --avoid 'PATTERN|PATTERN' skips queries whose SQL, settings or features match. The features are those of the report. Shares are then
-# not checked.
+# --avoid 'PATTERN|PATTERN' skips queries whose SQL, settings or features match. The features are those of the report. --joins runs only
+# queries that join tables. Shares are not checked with either.
 #
 # The tables change between queries (Changes.pm), so that columns in the cache are warm, partly stale, and cold.
 #
@@ -30,7 +30,7 @@
 # noise in core. So corr and regr_* may be NULL in one and a number in the other.
 #
 # difftest.pl [--seed N] [--queries N] [--pages] [--gpu] [--set N [--query N]] [--scripts DIR]
-#	[--avoid PATTERN] [--show]
+#	[--avoid PATTERN] [--joins] [--show]
 use strict;
 use warnings;
 use FindBin;
@@ -47,7 +47,8 @@ use Tally;
 
 my $PER_SET = 25;
 my %option = (seed => 1, queries => 2000, scripts => '.', show => 0);
-GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'show') or exit 2;
+GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'joins', 'show') or exit 2;
+$Joins::share = 1 if $option{joins};
 $Gen::gpu = $option{gpu};
 $Hidden::role = "gpuagg_diff_reader_$option{seed}";
 if ($option{pages})
@@ -452,6 +453,10 @@ sub run_query
 	{
 		$query = Joins::make_query($tables);
 	}
+	elsif ($option{joins})
+	{
+		return;
+	}
 	else
 	{
 		reseed($option{seed}, $set, $number + 1);
@@ -579,7 +584,7 @@ if (!defined $option{query})
 	my $enough = $count{scan} + $count{builtin} > 4 * $count{refused} && $count{errors} < 0.1 * $count{core} + 3;
 	my @low;
 
-	Tally::expect($option{pages}, $Forms::eager) if !defined $option{avoid};
+	Tally::expect($option{pages}, $Forms::eager) if !defined $option{avoid} && !$option{joins};
 	@low = Tally::report();
 	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few queries fail\n";
 	# in few sets the rows of h may have been changed each time
