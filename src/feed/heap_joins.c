@@ -504,11 +504,11 @@ rescan_inner(HeapJoin *join)
 }
 
 /*
- * Builds the lookup of a join; returns false if that is not possible.  shared: for others, too, if
- * the lookup is kept for them
+ * Builds the lookup of a join; returns false if that is not possible.  awaited: others wait for it,
+ * or NULL
  */
 static bool
-build_lookup(HeapJoin *join, bool shared)
+build_lookup(HeapJoin *join, SharedWork *awaited)
 {
 	CompatInstrumentation *instrument = join->hash->ps.instrument;
 	LookupResult result;
@@ -519,12 +519,14 @@ build_lookup(HeapJoin *join, bool shared)
 	if (instrument)
 		InstrStartNode(instrument);
 	join->executed = true;
+	join->lookup.awaited = awaited;
 	result = lookup_build(&join->lookup, get_hash_memory_limit());
 	join->built = result == LOOKUP_BUILT;
 	if (instrument)
 		InstrStopNode(instrument, join->lookup.ninner);
 	if (join->built)
-		lookup_keep(&join->lookup, shared);
+		lookup_keep(&join->lookup, join->lookup.awaited != NULL);
+	lookup_end_wait(&join->lookup);
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_ACCUM_DIFF(join->build_time, end, start);
 	join->builds++;
@@ -539,21 +541,16 @@ static bool
 obtain_lookup(HeapJoin *join, SharedWork *work)
 {
 	const Plan *hash = join->hash->ps.plan;
-	bool shared;
 
 	join->built = lookup_attach(&join->lookup, hash, false);
 	if (join->built)
 		return true;
 	if (work == NULL || !lookup_can_be_kept(&join->lookup))
-		return build_lookup(join, false);
-	shared = shared_work_begin(work, PG_WAIT_EXTENSION);
-	if (!shared)
-		join->built = lookup_attach(&join->lookup, hash, true);
-	if (!join->built)
-		build_lookup(join, shared);
-	if (shared)
-		shared_work_end(work);
-	return join->built;
+		return build_lookup(join, NULL);
+	if (shared_work_begin(work, PG_WAIT_EXTENSION))
+		return build_lookup(join, work);
+	join->built = lookup_attach(&join->lookup, hash, true);
+	return join->built || build_lookup(join, NULL);
 }
 
 /* Frees all lookups, and makes their plans ready to be executed by core's joins. */

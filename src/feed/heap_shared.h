@@ -10,7 +10,8 @@
  * leader's.
  *
  * A lookup that can be kept in the cache (../cache/kept.h) is built by one participant, which puts
- * it there for the others. All others build their own if it is not kept after all.
+ * it there for the others. If its rows become too large for that, the others build their own, and
+ * wait no longer. So they do if it is not kept for another reason.
  */
 #ifndef GPUAGG_FEED_HEAP_SHARED_H
 #define GPUAGG_FEED_HEAP_SHARED_H

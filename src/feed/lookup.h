@@ -28,6 +28,7 @@
 #include "port/atomics.h"
 
 #include "feed.h"
+#include "feed/shared_work.h"
 #include "operators/cpu_hash.h"
 
 /* The number of a row that does not exist. */
@@ -119,6 +120,7 @@ typedef struct Lookup
 	LookupIdentity *identity; /* NULL before lookup_attach() */
 	bool kept;                /* the rows are in the cache, and must not be changed */
 	uint64 serial; /* a number that no other kept rows have ever had; 0: the rows are not kept */
+	SharedWork *awaited;      /* during lookup_build(): others wait for rows that can be kept */
 
 	/* The rows, valid after lookup_build(). */
 	MemoryContext cxt; /* NULL before the first build */
@@ -163,6 +165,8 @@ typedef enum LookupResult
  * run again.
  */
 extern LookupResult lookup_build(Lookup *lookup, size_t memory);
+/* Ends the wait of others for the lookup's rows, if it has not ended. */
+extern void lookup_end_wait(Lookup *lookup);
 /* Frees the rows. */
 extern void lookup_free(Lookup *lookup);
 
@@ -175,6 +179,8 @@ extern void lookup_free(Lookup *lookup);
 extern bool lookup_attach(Lookup *lookup, const Plan *hash, bool again);
 /* Returns, after lookup_attach(), whether lookup_keep() is likely to keep the lookup. */
 extern bool lookup_can_be_kept(const Lookup *lookup);
+/* Returns the largest number of bytes with which a lookup can be kept. */
+extern size_t lookup_most_kept(void);
 /*
  * Keeps a copy of a lookup for later queries, after lookup_build(), if it is used repeatedly, or if
  * `shared`: other participants of a parallel plan wait for it.

@@ -419,6 +419,12 @@ lookup_can_be_kept(const Lookup *lookup)
 		plan->plan_rows * (plan->plan_width + ROW_BYTES) <= kept_largest();
 }
 
+size_t
+lookup_most_kept(void)
+{
+	return kept_largest();
+}
+
 void
 lookup_keep(Lookup *lookup, bool shared)
 {

@@ -60,6 +60,8 @@ typedef struct Builder
 	uint32 *distinct_room;    /* [column] */
 	bool *has_nulls;          /* [column] */
 	struct CodeMap *maps;     /* [column] */
+	size_t row_bytes;         /* of a row in the lookup's arrays */
+	size_t most_kept;         /* others need not wait if the rows exceed this */
 	MemoryContext cxt;
 } Builder;
 
@@ -93,7 +95,7 @@ grow(Builder *builder)
 	uint32 from = lookup->capacity;
 	uint32 to = from == 0 ? FIRST_ROWS : from * 2;
 
-	if (lookup->bytes + (to - from) * row_bytes(lookup) > builder->memory ||
+	if (lookup->bytes + (to - from) * builder->row_bytes > builder->memory ||
 		to > (uint32) PG_INT32_MAX)
 		return false;
 	if (lookup_has_integer_key(lookup))
@@ -239,12 +241,28 @@ distinct_bytes(const Builder *builder)
 	return bytes;
 }
 
+/* Ends the wait of others if the rows have become too large to be kept for them. */
+static void
+end_vain_wait(Builder *builder)
+{
+	Lookup *lookup = builder->lookup;
+	size_t unused = (lookup->capacity - lookup->nrows) * builder->row_bytes;
+
+	if (lookup->bytes - unused <= builder->most_kept)
+		return;
+	ereport(DEBUG1,
+			(errmsg_internal("gpuagg: the lookup is too large to be kept for other participants")));
+	lookup_end_wait(lookup);
+}
+
 /* Returns whether there is room for another row, and the memory is not exceeded. */
 static bool
 has_room(Builder *builder)
 {
 	Lookup *lookup = builder->lookup;
 
+	if (lookup->awaited)
+		end_vain_wait(builder);
 	return lookup->bytes + distinct_bytes(builder) <= builder->memory &&
 		(lookup->nrows < lookup->capacity || grow(builder));
 }
@@ -433,7 +451,11 @@ lookup_store_rows(Lookup *lookup, size_t memory)
 {
 	MemoryContext build_cxt =
 		AllocSetContextCreate(CurrentMemoryContext, "gpuagg lookup build", ALLOCSET_DEFAULT_SIZES);
-	Builder builder = {.lookup = lookup, .memory = memory, .cxt = build_cxt};
+	Builder builder = {.lookup = lookup,
+					   .memory = memory,
+					   .row_bytes = row_bytes(lookup),
+					   .most_kept = lookup->awaited ? lookup_most_kept() : 0,
+					   .cxt = build_cxt};
 	MemoryContext old = MemoryContextSwitchTo(build_cxt);
 	bool fits;
 

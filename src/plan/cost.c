@@ -89,21 +89,8 @@ sort_cost(Path *child)
 	return cost;
 }
 
-/*
- * Cost of a page that an index scan finds in memory.  Core expects to read it in random order
- * (random_page_cost, 4).
- *
- * Measured with 300,000 rows of 130 bytes: bitmap scans of 300, 3,000 and 5,000 rows, one to three
- * a page, take 0.35 us for a row and its page.  Core takes 45 ns for a row of a sequential scan,
- * which is priced at 0.0125; so a row with its page should be priced at 0.1.  A scan of a cached
- * column takes 3 ns a row and is priced at 0.003, which is three times too much by the same
- * measure.  So 0.3 would make both equally wrong.  This value is somewhat larger because pages may
- * also be on disk, and cached columns never are.
- */
-#define WARM_PAGE_COST 0.5
-
 Cost
-plan_warm_cost(PlannerInfo *root, Path *path)
+plan_warm_cost(PlannerInfo *root, Path *path, Cost page_cost)
 {
 	RelOptInfo *rel = path->parent;
 	double tuples, pages;
@@ -122,7 +109,7 @@ plan_warm_cost(PlannerInfo *root, Path *path)
 		pages = path->pathtype == T_IndexOnlyScan ? 0 : Min(tuples, rel->pages);
 		index = scan->indextotalcost;
 	}
-	run = pages * WARM_PAGE_COST + tuples * (cpu_tuple_cost + quals.per_tuple);
+	run = pages * page_cost + tuples * (cpu_tuple_cost + quals.per_tuple);
 	/* scale to a participant's part of the rows; the inner side of a nested loop has few anyway */
 	run *= path->param_info == NULL && rel->rows > path->rows ? path->rows / rel->rows : 1;
 	return Min(path->total_cost, index + quals.startup + run);

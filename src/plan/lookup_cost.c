@@ -155,6 +155,29 @@ lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost)
 }
 
 Cost
+lookup_joins_executed_cost(PlannerInfo *root, Path *path)
+{
+	Cost cost = 0;
+	Cost fed;
+	bool settles;
+
+	check_stack_depth();
+	while (IsA(path, ProjectionPath))
+		path = ((ProjectionPath *) path)->subpath;
+	for (; IsA(path, HashPath); path = ((HashPath *) path)->jpath.outerjoinpath)
+	{
+		Path *inner = ((HashPath *) path)->jpath.innerjoinpath;
+
+		if (!IS_JOIN_REL(inner->parent))
+			continue;
+		cost += tree_cost(root, inner, false, &fed, &settles) ?
+			lookup_joins_executed_cost(root, inner) :
+			inner->total_cost + plan_omitted_cost(root, inner);
+	}
+	return cost;
+}
+
+Cost
 lookup_joins_making_cost(PlannerInfo *root, Path *path)
 {
 	Cost cost = 0;

@@ -98,6 +98,8 @@ typedef struct LookupRel
 	bool measured; /* whether it fits has been determined */
 	bool fits;     /* its rows fit into a lookup */
 	bool scanned;  /* scans of a base relation have been looked for */
+	bool priced;   /* `omitted` has been computed: */
+	Cost omitted;  /* of core's cheapest path; see plan_omitted_cost() */
 	LookupChain *serial;
 	LookupChain *partial;
 	LookupChain *resident; /* the GPU can have cached the columns of the fact table */
@@ -372,6 +374,18 @@ is_inner_join_unique(const JoinCall *call, const LookupRel *inner)
 	return unique;
 }
 
+/* Returns the cost of core's path of a relation, with what core's estimate omits. */
+static Cost
+core_cost(PlannerInfo *root, const RelOptInfo *rel, LookupRel *known, Path *path)
+{
+	if (path != rel->cheapest_total_path)
+		return path->total_cost + plan_omitted_cost(root, path);
+	if (!known->priced)
+		known->omitted = plan_omitted_cost(root, path);
+	known->priced = true;
+	return path->total_cost + known->omitted;
+}
+
 /*
  * Finds the inner side that costs least: core's path, or a chain that a feed of its own reads.
  * A path of core's has core's cost even if a feed can read it: then the chain costs no more than
@@ -390,7 +404,7 @@ find_inner(const JoinCall *call, LookupRel *known, bool safe, InnerSide *side)
 	side->chain = NULL;
 	if (side->path && side->path->param_info == NULL)
 	{
-		side->cost = side->path->total_cost;
+		side->cost = core_cost(call->root, rel, known, side->path);
 		side->rows = side->path->rows;
 	}
 	else

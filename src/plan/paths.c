@@ -260,6 +260,32 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
  */
 #define WARM_TOLERANCE 1.5
 
+/* The largest part of a path's cost that joins in inner sides may have if core executes them. */
+#define MOST_EXECUTED 0.1
+
+/*
+ * Replaces the cost of a path over lookups by one that can be compared with `other`, the cost of a
+ * path over core's cheapest joins: core's estimates omit a part of it (warm_cost.c), and perhaps
+ * one of the inner sides of lookups.  If joins that core executes in inner sides cost much, they
+ * are not compared: such joins are often chosen because too few rows are expected.
+ */
+static void
+scale_to_joins(GroupQuery *query, CustomPath *cpath, Path *lookups, Cost other)
+{
+	Path *path = &cpath->path;
+	Cost whole = other + plan_omitted_cost(query->root, query->input_rel->cheapest_total_path);
+	Cost own = path->total_cost + plan_omitted_cost(query->root, lookups);
+
+	double scale = 1;
+
+	if (path->total_cost <= 0 || whole <= 0)
+		return;
+	if (lookup_joins_executed_cost(query->root, lookups) < MOST_EXECUTED * own)
+		scale = other / whole;
+	path->startup_cost *= own / path->total_cost * scale;
+	path->total_cost = own * scale;
+}
+
 /*
  * Returns whether a path over lookups may compete with paths over core's joins: it costs little
  * more if the pages that both read are in memory (warm_cost.c).  other: the cost of a path over
@@ -271,10 +297,14 @@ beats_joins(GroupQuery *query, const CustomPath *cpath, Path *lookups, Cost othe
 	PlannerInfo *root = query->root;
 	Path *cheapest = query->input_rel->cheapest_total_path;
 	Cost fed;
-	Cost saving = plan_warm_saving(root, cheapest, lookup_joins_cost(root, cheapest, &fed));
-	Cost own = plan_warm_saving(root, lookups, true);
+	bool is_fed = lookup_joins_cost(root, cheapest, &fed);
+	Cost own = plan_warm_saving(root, lookups, true, WARM_PAGE_COST);
+	Cost cost = cpath->path.total_cost + plan_omitted_cost(root, lookups);
+	Cost page_cost = cost > other ? WARM_LEAST_PAGE_COST : WARM_PAGE_COST;
+	Cost saving = plan_warm_saving(root, cheapest, is_fed, page_cost);
 
-	return saving <= own || cpath->path.total_cost - own < (other - saving) * WARM_TOLERANCE;
+	other += plan_omitted_cost(root, cheapest);
+	return saving <= own || cost - own < (other - saving) * WARM_TOLERANCE;
 }
 
 /*
@@ -294,8 +324,10 @@ add_lookup_path(GroupQuery *query, LookupReader reader, bool sorts, Cost other)
 	if (reader == LOOKUPS_GPU && plan_resident_share(query, lookups, &scanned) <= 0)
 		return;
 	cpath = make_path(query, lookups, false, sorts);
-	if (beats_joins(query, cpath, lookups, other))
-		add_group_path(query, (Path *) cpath);
+	if (!beats_joins(query, cpath, lookups, other))
+		return;
+	scale_to_joins(query, cpath, lookups, other);
+	add_group_path(query, (Path *) cpath);
 }
 
 /* Adds a path over an input path.  Returns its cost. */
@@ -393,7 +425,7 @@ beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
 	Path *scan = scan_by_index(query, cheapest);
 
 	return scan == NULL ||
-		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
+		cpath->path.total_cost < plan_warm_cost(query->root, scan, WARM_PAGE_COST) + scan->rows * cpu_tuple_cost;
 }
 
 /* Returns a path: a sequential scan of the input table that computes the query's inputs. */
@@ -444,10 +476,11 @@ workers_cost(GroupQuery *query, const Path *partial)
  * the last participant returns all of them.  Many groups are merged and returned by all
  * participants in parallel (exec/parallel.c); this also makes a partial path for what is above.
  * Partial aggregates get a partial path in both cases, and no Gather.  cheapest: an index scan that
- * the path must beat, or NULL.
+ * the path must beat, or NULL.  joined: the partial input is lookups; the cost of a path over core's
+ * cheapest joins; else 0
  */
 static void
-add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
+add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest, Cost joined)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
 	CustomPath *side;
@@ -460,6 +493,8 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 	exchange = workers_cost(query, partial);
 	cpath->path.total_cost += exchange;
 	cpath->path.startup_cost += exchange;
+	if (joined > 0)
+		scale_to_joins(query, cpath, partial, joined);
 	if (!query->partial)
 		add_group_path(query,
 					   (Path *) create_gather_path(query->root, query->grouped_rel, &cpath->path,
@@ -561,9 +596,12 @@ partial_scan(GroupQuery *query, Path *partial)
 												  plan_path_of_inputs(query, partial);
 }
 
-/* Adds paths over partial input, unless the query cannot run in parallel or should not. */
+/*
+ * Adds paths over partial input, unless the query cannot run in parallel or should not.  other: the
+ * cost of a path over core's cheapest input
+ */
 static void
-add_parallel_paths(GroupQuery *query)
+add_parallel_paths(GroupQuery *query, Cost other)
 {
 	RelOptInfo *rel = query->input_rel;
 	Path *lookups = lookup_joins_path(query->root, rel, LOOKUPS_PARTICIPANT);
@@ -584,11 +622,11 @@ add_parallel_paths(GroupQuery *query)
 		return;
 	}
 	if (lookups)
-		add_parallel_path(query, plan_path_of_inputs(query, lookups), NULL);
+		add_parallel_path(query, plan_path_of_inputs(query, lookups), NULL, other);
 	if (rel->partial_pathlist == NIL)
 		return;
 	cheapest = linitial(rel->partial_pathlist);
-	add_parallel_path(query, partial_scan(query, cheapest), NULL);
+	add_parallel_path(query, partial_scan(query, cheapest), NULL, 0);
 	if (may_miss_scan(query, cheapest))
 		add_parallel_path(
 			query,
@@ -596,7 +634,7 @@ add_parallel_paths(GroupQuery *query)
 						 sequential_scan(query,
 										 compute_parallel_worker(rel, rel->pages, -1,
 																 max_parallel_workers_per_gather))),
-			cheapest);
+			cheapest, 0);
 }
 
 /*
@@ -690,5 +728,5 @@ plan_add_paths(GroupQuery *query)
 	if (may_miss_scan(query, serial))
 		add_missed_scan(query, serial);
 	add_grouped_paths(query);
-	add_parallel_paths(query);
+	add_parallel_paths(query, cost);
 }

@@ -164,6 +164,11 @@ SET enable_nestloop = off;
 SELECT pg_temp.lookups('SELECT nation, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE c.id < 4 GROUP BY nation');
 RESET enable_nestloop;
 RESET gpuagg.page_row_cost;
+-- an index scan in a nested loop costs more than core expects if another join leaves few of the rows that its parameters come from
+SELECT pg_temp.lookups('SELECT n.name, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_nation n ON c.nation = n.id WHERE n.name = ''nation 3'' GROUP BY n.name');
+SELECT pg_temp.compare('SELECT n.name, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_nation n ON c.nation = n.id WHERE n.name = ''nation 3'' GROUP BY n.name');
+-- ... and is still cheaper for a single row
+SELECT pg_temp.lookups('SELECT n.name, sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_nation n ON c.nation = n.id WHERE n.name = ''nation 3'' AND c.id = 3 GROUP BY n.name');
 
 -- the settings that forbid it
 SET enable_hashjoin = off;

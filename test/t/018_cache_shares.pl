@@ -1,5 +1,6 @@
 # What the column cache evicts when entries or memory are short. Many small tables use up the entries before the memory. A query that
-# scans a table many times counts as one use. A prewarm evicts no columns of other owners' tables.
+# scans a table many times counts as one use. A prewarm evicts no columns of other owners' tables. Participants of a parallel plan do not
+# wait for a lookup that turns out too large for the cache.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -130,6 +131,19 @@ $node->safe_psql('postgres', $prewarm, extra_params => [ '-U', 'guest' ]);
 cmp_ok(cached_bytes('large'), '>', 500_000, 'a prewarm uses free memory');
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('larger') FROM generate_series(1, 3)", extra_params => [ '-U', 'guest' ]);
 cmp_ok(cached_bytes('larger'), '>', 0, "... and evicts tables of the same owner");
+
+# ---- lookups ----
+
+# The condition is estimated to be true for few rows, so that the lookup seems to fit.
+my $sum = 'count(*), sum(r.a::bigint) FROM few f JOIN rows r ON f.k = r.a AND abs(r.a) = r.a';
+my $settings = join '', map { "SET $_;\n" } 'client_min_messages = debug1', 'gpuagg.replace_builtin = on', 'enable_nestloop = off', 'enable_mergejoin = off',
+  'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'max_parallel_workers_per_gather = 2';
+$node->safe_psql('postgres', 'INSERT INTO few SELECT a FROM rows LIMIT 100; ANALYZE few, rows; ALTER TABLE few SET (parallel_workers = 2)');
+my $expected = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; SELECT $sum");
+($rc, $out, $err) = $node->psql('postgres', "${settings}EXPLAIN (ANALYZE, COSTS off, TIMING off) SELECT $sum");
+like($out, qr/Workers Launched: 2.*Lookup: inner join, \(f.k = r.a\), .* of 600000 rows/s, 'a lookup larger than what can be kept');
+is(scalar(() = $err =~ /too large to be kept for other participants/g), 1, '... for which the others do not wait');
+is($node->safe_psql('postgres', "${settings}SELECT $sum"), $expected, '... gives the right answer');
 
 $node->stop;
 done_testing();
