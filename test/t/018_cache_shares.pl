@@ -52,6 +52,24 @@ sub is_read_from_cache
 
 sub cached_bytes { return $node->safe_psql('postgres', "SELECT coalesce(sum(bytes), 0) FROM gpuagg_cache WHERE relation = '$_[0]'::regclass") }
 
+# ---- lookups ----
+
+# The condition is estimated to be true for few rows, so that the lookup seems to fit.
+my $sum = 'count(*), sum(r.a::bigint) FROM fact f LEFT JOIN rows r ON f.k = r.a AND abs(r.a) = r.a';
+my $settings = join '', map { "SET $_;\n" } 'client_min_messages = debug1', "work_mem = '64MB'", 'gpuagg.replace_builtin = on', 'enable_nestloop = off', 'enable_mergejoin = off',
+  'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'max_parallel_workers_per_gather = 2';
+$node->safe_psql('postgres', 'CREATE TABLE fact (k int) WITH (parallel_workers = 2); ALTER TABLE rows SET (parallel_workers = 0)');
+$node->safe_psql('postgres', 'INSERT INTO fact SELECT a FROM rows LIMIT 50000');
+$node->safe_psql('postgres', 'VACUUM ANALYZE fact, rows');
+my $expected = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; SELECT $sum");
+my ($rc, $out, $err) = $node->psql('postgres', "${settings}EXPLAIN (ANALYZE, COSTS off, TIMING off) SELECT $sum");
+like($out, qr/Workers Launched: 2.*Lookup: left join, \(f.k = r.a\), .* of 600000 rows/s, 'a lookup larger than what can be kept');
+is(scalar(() = $err =~ /too large to be kept for other participants/g), 1, '... for which the others do not wait');
+is($node->safe_psql('postgres', "${settings}SELECT $sum"), $expected, '... gives the right answer');
+
+$node->safe_psql('postgres', "SELECT gpuagg_cache_evict('fact'), gpuagg_cache_evict('rows')");
+$node->safe_psql('postgres', 'DROP TABLE fact; ALTER TABLE rows RESET (parallel_workers)');
+
 # ---- entries ----
 
 # Two rounds of queries over more tables than can be cached, and then queries of the last table.
@@ -123,7 +141,7 @@ SQL
 $node->safe_psql('postgres', 'VACUUM large, larger');
 my %kept = map { $_ => cached_bytes($_) } qw(rows few);
 my $prewarm = "SELECT gpuagg_cache_prewarm('large') FROM generate_series(1, 3)";
-my ($rc, $out, $err) = $node->psql('postgres', $prewarm, extra_params => [ '-U', 'guest' ]);
+($rc, $out, $err) = $node->psql('postgres', $prewarm, extra_params => [ '-U', 'guest' ]);
 like($err, qr/NOTICE: .*no memory in the column cache for all of table "large".*HINT: .*gpuagg_cache_evict\(\)/s, 'a prewarm reports that memory is short');
 is(cached_bytes($_), $kept{$_}, "... and does not evict table $_ of another owner") for qw(rows few);
 $node->safe_psql('postgres', "SELECT gpuagg_cache_evict('rows'), gpuagg_cache_evict('few')");
@@ -131,20 +149,6 @@ $node->safe_psql('postgres', $prewarm, extra_params => [ '-U', 'guest' ]);
 cmp_ok(cached_bytes('large'), '>', 500_000, 'a prewarm uses free memory');
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('larger') FROM generate_series(1, 3)", extra_params => [ '-U', 'guest' ]);
 cmp_ok(cached_bytes('larger'), '>', 0, "... and evicts tables of the same owner");
-
-# ---- lookups ----
-
-# The condition is estimated to be true for few rows, so that the lookup seems to fit.
-my $sum = 'count(*), sum(r.a::bigint) FROM few f LEFT JOIN rows r ON f.k = r.a AND abs(r.a) = r.a';
-my $settings = join '', map { "SET $_;\n" } 'client_min_messages = debug1', "work_mem = '64MB'", 'gpuagg.replace_builtin = on', 'enable_nestloop = off', 'enable_mergejoin = off',
-  'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'max_parallel_workers_per_gather = 2';
-$node->safe_psql('postgres', 'INSERT INTO few SELECT a FROM rows LIMIT 100; ALTER TABLE few SET (parallel_workers = 2); ALTER TABLE rows SET (parallel_workers = 0)');
-$node->safe_psql('postgres', 'VACUUM ANALYZE few, rows');
-my $expected = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; SELECT $sum");
-($rc, $out, $err) = $node->psql('postgres', "${settings}EXPLAIN (ANALYZE, COSTS off, TIMING off) SELECT $sum");
-like($out, qr/Workers Launched: 2.*Lookup: left join, \(f.k = r.a\), .* of 600000 rows/s, 'a lookup larger than what can be kept');
-is(scalar(() = $err =~ /too large to be kept for other participants/g), 1, '... for which the others do not wait');
-is($node->safe_psql('postgres', "${settings}SELECT $sum"), $expected, '... gives the right answer');
 
 $node->stop;
 done_testing();
