@@ -520,6 +520,7 @@ build_lookup(HeapJoin *join, SharedWork *awaited)
 		InstrStartNode(instrument);
 	join->executed = true;
 	join->lookup.awaited = awaited;
+	join->lookup.most_kept = awaited ? lookup_most_kept() : 0;
 	result = lookup_build(&join->lookup, get_hash_memory_limit());
 	join->built = result == LOOKUP_BUILT;
 	if (instrument)

@@ -343,14 +343,6 @@ lookup_build(Lookup *lookup, size_t memory)
 }
 
 void
-lookup_end_wait(Lookup *lookup)
-{
-	if (lookup->awaited)
-		shared_work_end(lookup->awaited);
-	lookup->awaited = NULL;
-}
-
-void
 lookup_free(Lookup *lookup)
 {
 	if (lookup->cxt)

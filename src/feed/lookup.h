@@ -120,7 +120,8 @@ typedef struct Lookup
 	LookupIdentity *identity; /* NULL before lookup_attach() */
 	bool kept;                /* the rows are in the cache, and must not be changed */
 	uint64 serial; /* a number that no other kept rows have ever had; 0: the rows are not kept */
-	SharedWork *awaited;      /* during lookup_build(): others wait for rows that can be kept */
+	SharedWork *awaited;      /* during lookup_build(): others wait for the rows, */
+	size_t most_kept;         /* unless they take more bytes, so that they cannot be kept */
 
 	/* The rows, valid after lookup_build(). */
 	MemoryContext cxt; /* NULL before the first build */
@@ -166,7 +167,13 @@ typedef enum LookupResult
  */
 extern LookupResult lookup_build(Lookup *lookup, size_t memory);
 /* Ends the wait of others for the lookup's rows, if it has not ended. */
-extern void lookup_end_wait(Lookup *lookup);
+static inline void
+lookup_end_wait(Lookup *lookup)
+{
+	if (lookup->awaited)
+		shared_work_end(lookup->awaited);
+	lookup->awaited = NULL;
+}
 /* Frees the rows. */
 extern void lookup_free(Lookup *lookup);
 

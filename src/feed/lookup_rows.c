@@ -61,7 +61,6 @@ typedef struct Builder
 	bool *has_nulls;          /* [column] */
 	struct CodeMap *maps;     /* [column] */
 	size_t row_bytes;         /* of a row in the lookup's arrays */
-	size_t most_kept;         /* others need not wait if the rows exceed this */
 	MemoryContext cxt;
 } Builder;
 
@@ -248,7 +247,7 @@ end_vain_wait(Builder *builder)
 	Lookup *lookup = builder->lookup;
 	size_t unused = (lookup->capacity - lookup->nrows) * builder->row_bytes;
 
-	if (lookup->bytes - unused <= builder->most_kept)
+	if (lookup->bytes - unused <= lookup->most_kept)
 		return;
 	ereport(DEBUG1,
 			(errmsg_internal("gpuagg: the lookup is too large to be kept for other participants")));
@@ -451,11 +450,8 @@ lookup_store_rows(Lookup *lookup, size_t memory)
 {
 	MemoryContext build_cxt =
 		AllocSetContextCreate(CurrentMemoryContext, "gpuagg lookup build", ALLOCSET_DEFAULT_SIZES);
-	Builder builder = {.lookup = lookup,
-					   .memory = memory,
-					   .row_bytes = row_bytes(lookup),
-					   .most_kept = lookup->awaited ? lookup_most_kept() : 0,
-					   .cxt = build_cxt};
+	Builder builder = {
+		.lookup = lookup, .memory = memory, .row_bytes = row_bytes(lookup), .cxt = build_cxt};
 	MemoryContext old = MemoryContextSwitchTo(build_cxt);
 	bool fits;
 

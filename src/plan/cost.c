@@ -90,32 +90,6 @@ sort_cost(Path *child)
 }
 
 Cost
-plan_warm_cost(PlannerInfo *root, Path *path, Cost page_cost)
-{
-	RelOptInfo *rel = path->parent;
-	double tuples, pages;
-	Cost index, run;
-	QualCost quals;
-
-	cost_qual_eval(&quals, rel->baserestrictinfo, root);
-	if (IsA(path, BitmapHeapPath))
-		pages = compute_bitmap_pages(root, rel, ((BitmapHeapPath *) path)->bitmapqual, 1, &index,
-									 &tuples);
-	else
-	{
-		IndexPath *scan = castNode(IndexPath, path);
-
-		tuples = clamp_row_est(scan->indexselectivity * rel->tuples);
-		pages = path->pathtype == T_IndexOnlyScan ? 0 : Min(tuples, rel->pages);
-		index = scan->indextotalcost;
-	}
-	run = pages * page_cost + tuples * (cpu_tuple_cost + quals.per_tuple);
-	/* scale to a participant's part of the rows; the inner side of a nested loop has few anyway */
-	run *= path->param_info == NULL && rel->rows > path->rows ? path->rows / rel->rows : 1;
-	return Min(path->total_cost, index + quals.startup + run);
-}
-
-Cost
 plan_child_cost(PlannerInfo *root, Path *child)
 {
 	Cost cost;

@@ -129,6 +129,25 @@ extern bool plan_feed_cost(PlannerInfo *root, Path *scan, bool projected, Cost *
 
 /* cost.c */
 
+/* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
+extern Cost plan_child_cost(PlannerInfo *root, Path *child);
+/* Returns the cost of exchanging groups in a parallel path. */
+extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
+/*
+ * Returns the share of the time of a scan of cached columns that its costs account for, from 0 to
+ * 1. They leave out what misses of the processor's caches take, as core's costs do.
+ */
+extern double plan_cost_scale(GroupQuery *query);
+/* A group that is exchanged accounts for so many times its cost of the time, like 150 ns. */
+#define EXCHANGE_SCALE 15.0
+/* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
+extern bool plan_hashes_ordered(GroupQuery *query);
+/* Sets rows and costs of a path over this child. */
+extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped,
+						   bool sorts);
+
+/* warm_cost.c */
+
 /*
  * Cost of a page that an index scan finds in memory.  Core expects to read it in random order
  * (random_page_cost, 4).
@@ -149,25 +168,6 @@ extern bool plan_feed_cost(PlannerInfo *root, Path *scan, bool projected, Cost *
  * much; of one scan if it is the inner side of a nested loop.
  */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path, Cost page_cost);
-/* Returns the child's total cost, less what the heap feed saves if it can read the tables. */
-extern Cost plan_child_cost(PlannerInfo *root, Path *child);
-/* Returns the cost of exchanging groups in a parallel path. */
-extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
-/*
- * Returns the share of the time of a scan of cached columns that its costs account for, from 0 to
- * 1. They leave out what misses of the processor's caches take, as core's costs do.
- */
-extern double plan_cost_scale(GroupQuery *query);
-/* A group that is exchanged accounts for so many times its cost of the time, like 150 ns. */
-#define EXCHANGE_SCALE 15.0
-/* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
-extern bool plan_hashes_ordered(GroupQuery *query);
-/* Sets rows and costs of a path over this child. */
-extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped,
-						   bool sorts);
-
-/* warm_cost.c */
-
 /* Returns the cost of a tree of joins that core's estimates of nested loops omit. */
 extern Cost plan_omitted_cost(PlannerInfo *root, Path *path);
 /*

@@ -425,7 +425,8 @@ beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
 	Path *scan = scan_by_index(query, cheapest);
 
 	return scan == NULL ||
-		cpath->path.total_cost < plan_warm_cost(query->root, scan, WARM_PAGE_COST) + scan->rows * cpu_tuple_cost;
+		cpath->path.total_cost <
+		plan_warm_cost(query->root, scan, WARM_PAGE_COST) + scan->rows * cpu_tuple_cost;
 }
 
 /* Returns a path: a sequential scan of the input table that computes the query's inputs. */
@@ -476,8 +477,8 @@ workers_cost(GroupQuery *query, const Path *partial)
  * the last participant returns all of them.  Many groups are merged and returned by all
  * participants in parallel (exec/parallel.c); this also makes a partial path for what is above.
  * Partial aggregates get a partial path in both cases, and no Gather.  cheapest: an index scan that
- * the path must beat, or NULL.  joined: the partial input is lookups; the cost of a path over core's
- * cheapest joins; else 0
+ * the path must beat, or NULL.  joined: if the partial input is lookups, the cost of a path over
+ * core's cheapest joins; else 0
  */
 static void
 add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest, Cost joined)

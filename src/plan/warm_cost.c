@@ -30,6 +30,32 @@
 /* The part of a page's cost in a sequential scan that remains if the page is in memory. */
 #define WARM_SEQUENTIAL 0.2
 
+Cost
+plan_warm_cost(PlannerInfo *root, Path *path, Cost page_cost)
+{
+	RelOptInfo *rel = path->parent;
+	double tuples, pages;
+	Cost index, run;
+	QualCost quals;
+
+	cost_qual_eval(&quals, rel->baserestrictinfo, root);
+	if (IsA(path, BitmapHeapPath))
+		pages = compute_bitmap_pages(root, rel, ((BitmapHeapPath *) path)->bitmapqual, 1, &index,
+									 &tuples);
+	else
+	{
+		IndexPath *scan = castNode(IndexPath, path);
+
+		tuples = clamp_row_est(scan->indexselectivity * rel->tuples);
+		pages = path->pathtype == T_IndexOnlyScan ? 0 : Min(tuples, rel->pages);
+		index = scan->indextotalcost;
+	}
+	run = pages * page_cost + tuples * (cpu_tuple_cost + quals.per_tuple);
+	/* scale to a participant's part of the rows; the inner side of a nested loop has few anyway */
+	run *= path->param_info == NULL && rel->rows > path->rows ? path->rows / rel->rows : 1;
+	return Min(path->total_cost, index + quals.startup + run);
+}
+
 /* Returns what a scan of a table costs less. */
 static Cost
 scan_saving(PlannerInfo *root, Path *scan, bool fed, Cost page_cost)
@@ -136,7 +162,8 @@ plan_warm_saving(PlannerInfo *root, Path *path, bool fed, Cost page_cost)
 		case T_GatherPath:
 			return plan_warm_saving(root, ((const GatherPath *) path)->subpath, fed, page_cost);
 		case T_GatherMergePath:
-			return plan_warm_saving(root, ((const GatherMergePath *) path)->subpath, fed, page_cost);
+			return plan_warm_saving(root, ((const GatherMergePath *) path)->subpath, fed,
+									page_cost);
 		default:
 			/* how often a scan below a Memoize runs is not known here */
 			return 0;
