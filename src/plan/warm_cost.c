@@ -76,13 +76,18 @@ scan_saving(PlannerInfo *root, Path *scan, bool fed, Cost page_cost)
 	return scan->total_cost - plan_warm_cost(root, scan, page_cost);
 }
 
-/* Returns a scan by an index with the cost that it has if it runs so often. */
+/*
+ * Returns the inner side of a join; a scan by an index in a nested loop with the cost that it has
+ * if it runs for each outer row.
+ */
 static Path *
-reprice_scan(PlannerInfo *root, Path *scan, double runs)
+reprice_inner(PlannerInfo *root, const JoinPath *join)
 {
+	double runs = join->outerjoinpath->rows;
+	Path *scan = join->innerjoinpath;
 	Path *copy;
 
-	if (scan->param_info == NULL || runs <= 0)
+	if (!IsA(join, NestPath) || scan->param_info == NULL || runs <= 0)
 		return scan;
 	if (IsA(scan, IndexPath))
 	{
@@ -118,7 +123,7 @@ static Cost
 join_saving(PlannerInfo *root, const JoinPath *join, bool fed, Cost page_cost)
 {
 	Path *outer = join->outerjoinpath;
-	Path *inner = reprice_scan(root, join->innerjoinpath, outer->rows);
+	Path *inner = reprice_inner(root, join);
 	Cost saving = plan_warm_saving(root, inner, fed, page_cost);
 
 	if (inner->param_info != NULL)
@@ -184,7 +189,7 @@ plan_omitted_cost(PlannerInfo *root, Path *path)
 		case T_MergePath:
 		case T_HashPath:
 			join = (const JoinPath *) path;
-			inner = reprice_scan(root, join->innerjoinpath, join->outerjoinpath->rows);
+			inner = reprice_inner(root, join);
 			omitted = (inner->total_cost - join->innerjoinpath->total_cost) *
 				join->outerjoinpath->rows * inner_share(join);
 			return omitted + plan_omitted_cost(root, join->outerjoinpath) +
