@@ -84,25 +84,6 @@ needs_executor(Node *node, void *context)
 		expression_tree_walker(node, needs_executor, context);
 }
 
-/* Returns the cost for a cached row of the conditions of a scan. */
-static Cost
-conditions_cost(PlannerInfo *root, const RelOptInfo *rel)
-{
-	Cost cost = 0;
-	ListCell *lc;
-
-	foreach (lc, rel->baserestrictinfo)
-	{
-		QualCost one;
-
-		cost_qual_eval_node(&one, lfirst(lc), root);
-		cost += needs_executor((Node *) lfirst_node(RestrictInfo, lc)->clause, NULL) ?
-			one.per_tuple :
-			one.per_tuple * VECTOR_CONDITION;
-	}
-	return cost;
-}
-
 /* Returns the cost of reading a page of the table's tablespace sequentially. */
 static Cost
 page_cost(RelOptInfo *rel)
@@ -164,12 +145,9 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 		 cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
 	if (cached > 0 && rel->baserestrictinfo != NIL)
 	{
-		double read = plan_read_share(root, rel);
-
 		cost_qual_eval(&quals, rel->baserestrictinfo, root);
-		saving += rel->tuples * cached *
-			(gpuagg_cache_row_cost * (1 - read) + quals.per_tuple -
-			 read * conditions_cost(root, rel));
+		saving += rel->tuples * cached * (1 - plan_read_share(root, rel)) *
+			(gpuagg_cache_row_cost + quals.per_tuple);
 	}
 	/*
 	 * a participant of a parallel scan reads its part of the rows, but core's cost has all of them
@@ -179,12 +157,43 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	return cached > 0 ? saving + cached * rel->pages * page_cost(rel) : saving;
 }
 
+/*
+ * Returns what the conditions of cached rows cost less than in core's executor.
+ *
+ * This is for scans below lookups, which are compared with core's joins.  Scans that are compared
+ * with core's scans by an index are priced as these are, too high (WARM_PAGE_COST).
+ */
+static Cost
+conditions_saving(PlannerInfo *root, Path *scan)
+{
+	RelOptInfo *rel = scan->parent;
+	Cost saving = 0;
+	ListCell *lc;
+
+	if (scan->pathtype != T_SeqScan)
+		return 0;
+	foreach (lc, rel->baserestrictinfo)
+	{
+		QualCost one;
+
+		cost_qual_eval_node(&one, lfirst(lc), root);
+		if (!needs_executor((Node *) lfirst_node(RestrictInfo, lc)->clause, NULL))
+			saving += one.per_tuple * (1 - VECTOR_CONDITION);
+	}
+	if (saving > 0)
+		saving *= rel->tuples * plan_cached_share(root, rel) * plan_read_share(root, rel);
+	/* a participant of a parallel scan reads its part of the rows */
+	return rel->rows > scan->rows ? saving * scan->rows / rel->rows : saving;
+}
+
 bool
-plan_feed_cost(PlannerInfo *root, Path *scan, bool projected, Cost *cost)
+plan_feed_cost(PlannerInfo *root, Path *scan, bool joined, Cost *cost)
 {
 	bool heap = true;
-	Cost saving = heap_feed_saving(root, scan, projected, &heap);
+	Cost saving = heap_feed_saving(root, scan, joined, &heap);
 
+	if (joined && heap)
+		saving += conditions_saving(root, scan);
 	*cost = Max(scan->total_cost - saving, scan->startup_cost);
 	return heap;
 }

@@ -122,10 +122,10 @@ extern void plan_find_limit(GroupQuery *query, bool distinct);
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
 /*
  * Sets the total cost of scans of tables that the heap feed reads.  Returns false if it cannot read
- * them.  projected: there is a projection or a join above an Append, so that the feed must read all
- * of its tables; else the executor may run some of them
+ * them.  joined: there are lookups above the scan or Append, so that the feed must read all of its
+ * tables; else the executor may run some of them
  */
-extern bool plan_feed_cost(PlannerInfo *root, Path *scan, bool projected, Cost *cost);
+extern bool plan_feed_cost(PlannerInfo *root, Path *scan, bool joined, Cost *cost);
 
 /* cost.c */
 
