@@ -120,8 +120,8 @@ typedef struct Lookup
 	LookupIdentity *identity; /* NULL before lookup_attach() */
 	bool kept;                /* the rows are in the cache, and must not be changed */
 	uint64 serial; /* a number that no other kept rows have ever had; 0: the rows are not kept */
-	SharedWork *awaited;      /* during lookup_build(): others wait for the rows, */
-	size_t most_kept;         /* unless they take more bytes, so that they cannot be kept */
+	SharedWork *awaited; /* during lookup_build(): others wait for the rows, */
+	size_t most_kept;    /* unless they take more bytes, so that they cannot be kept */
 
 	/* The rows, valid after lookup_build(). */
 	MemoryContext cxt; /* NULL before the first build */
