@@ -376,22 +376,9 @@ typedef struct EngineOps
 	/*
 	 * NULL if exports have no hashes.  Called after an export, and after the groups of a partition
 	 * were returned.  Empties the engine before the groups of the next partition are imported;
-	 * `groups` is about the least number of them.
+	 * `groups` is the least number of them.
 	 */
 	void (*begin_part)(Engine *engine, uint32 groups);
-
-	/*
-	 * May be NULL; called in a parallel plan after a batch.  Returns whether the groups should
-	 * leave the engine now, by move_groups: they have outgrown the cache, and rows seldom meet
-	 * them.
-	 */
-	bool (*outgrows_cache)(Engine *engine);
-	/*
-	 * Moves all groups to memory of a partitioned sink (GroupSink.rows).  The engine goes on with
-	 * rows, and exports other groups in the end.  Returns false, and keeps the groups, if there is
-	 * no such memory.
-	 */
-	bool (*move_groups)(Engine *engine, GroupSink *sink);
 
 	/*
 	 * ---- distinct values of parallel participants; NULL if the engine has none, if they must be

@@ -20,8 +20,6 @@ composite_init(CompositeEngine *composite, const EngineOps *ops, const AggSpec *
 	composite->ops.import_rows = NULL;
 	composite->ops.sections = NULL;
 	composite->ops.begin_part = NULL;
-	composite->ops.outgrows_cache = NULL;
-	composite->ops.move_groups = NULL;
 	composite->ops.distinct_values = NULL;
 	composite->ops.add_distinct_values = NULL;
 	composite->ops.end_distinct_values = NULL;

@@ -262,12 +262,15 @@ typedef struct QueryStats
 #define SPLIT_ROWS (1 << 22)
 #endif
 
-/* So many rows of at least so many groups are partitioned by key; tests make both smaller. */
+/*
+ * So many rows of at least so many groups are partitioned by key; tests make both smaller.  On an
+ * H200, lookups of rows are faster for a million groups, and half as fast for ten million.
+ */
 #ifndef PARTED_ROWS
 #define PARTED_ROWS SPLIT_ROWS
 #endif
 #ifndef PARTED_GROUPS
-#define PARTED_GROUPS (1 << 19)
+#define PARTED_GROUPS (1 << 21)
 #endif
 
 /* What kernels report, in device memory. */

@@ -248,9 +248,6 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		input.range_known = true;
 		input.key_range = range;
 	}
-	/* a table that its groups leave stays small */
-	if (cpu_may_move_groups(engine))
-		input.groups = Min(input.groups, cpu_cached_groups(engine));
 	if (start_bits(engine, batch,
 				   Min(extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
 		return;
@@ -295,7 +292,7 @@ cpu_budget(CpuEngine *engine)
 	size_t bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
 	/* grouped input needs no files */
 	size_t spill = table->mode == TABLE_SEGMENTED ? 0 : (partition_count(engine) + 1) * FILE_BYTES;
-	size_t reserve = Max(files, spill) + bits + engine->moved_bytes;
+	size_t reserve = Max(files, spill) + bits;
 	size_t fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
 	size_t used = group_table_memory(table) + fallbacks + files + bits;
 

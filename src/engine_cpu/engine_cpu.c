@@ -203,8 +203,12 @@ export_records(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-bool
-cpu_share_groups(CpuEngine *engine, GroupSink *sink)
+/*
+ * Puts the groups of the table into memory of the sink; returns false if they must be written. Does
+ * so only if the table has all groups of this engine, not those of one partition.
+ */
+static bool
+share_groups(CpuEngine *engine, GroupSink *sink)
 {
 	if (sink->rows == NULL || engine->out || engine->pending.n > 0 || engine->level > 0)
 		return false;
@@ -249,7 +253,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	do
 	{
 		show_groups(engine, sink);
-		if (!cpu_share_groups(engine, sink))
+		if (!share_groups(engine, sink))
 		{
 			if (sink->part && cpu_exchanges_rows(engine))
 				cpu_write_rows(engine, sink);
@@ -307,7 +311,6 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	}
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = mode != TABLE_HASH;
-	cpu_start_moves(engine);
 	MemoryContextSwitchTo(old);
 	return &engine->base;
 }
@@ -330,7 +333,6 @@ cpu_reset(Engine *base)
 	engine->emitted = engine->spilled_groups = 0;
 	engine->scanned[0] = '\0';
 	engine->batch_pos = engine->batch.nrows = 0;
-	cpu_start_moves(engine);
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
 }
@@ -456,8 +458,6 @@ const EngineOps engine_cpu_ops = {
 	.import_groups = cpu_import_groups,
 	.import_rows = cpu_import_rows,
 	.begin_part = cpu_begin_part,
-	.outgrows_cache = cpu_outgrows_cache,
-	.move_groups = cpu_move_groups,
 	.reset = cpu_reset,
 	.stats = cpu_stats,
 	.close = cpu_close,

@@ -250,13 +250,6 @@ typedef struct CpuEngine
 	char scanned[256]; /* strategy for EXPLAIN: how the rows were reduced, once parts of exports are
 						  merged; else empty */
 
-	/* in a parallel plan: groups that leave before the end of the input, see moves.c */
-	bool keeps_groups;     /* there is no shared memory for them */
-	size_t moved_bytes;    /* of groups that this engine has put into shared memory */
-	uint32 check_at;       /* groups of the table at the next check */
-	uint32 checked_groups; /* groups of the table at the last check, */
-	uint64 checked_rows;   /* and `located` */
-
 	uint64 rows;
 	uint64 located; /* rows located in a table, including rows read back from partitions */
 	uint64 batches;
@@ -270,14 +263,6 @@ typedef struct CpuEngine
 	uint64 spilled_bytes;
 	int spill_partitions;
 } CpuEngine;
-
-/* ---- engine_cpu.c ------------------------------------------------------- */
-
-/*
- * Puts the groups of the table into memory of the sink; returns false if they must be written. Does
- * so only if the table has all groups of this engine, not those of one partition.
- */
-extern bool cpu_share_groups(CpuEngine *engine, GroupSink *sink);
 
 /* ---- emit.c ------------------------------------------------------------- */
 
@@ -402,18 +387,6 @@ extern bool cpu_share_values(CpuEngine *engine, GroupSink *sink);
  * `rows` with the groups of this one. The table refers to values there, until it is emptied.
  */
 extern void cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n);
-
-/* ---- moves.c ------------------------------------------------------------ */
-
-/* Returns how many groups the table can have within the caches. */
-extern uint32 cpu_cached_groups(const CpuEngine *engine);
-/* Returns whether groups may leave the table before the end of the input. */
-extern bool cpu_may_move_groups(const CpuEngine *engine);
-/* To be called when the engine has been emptied: nothing is in shared memory. */
-extern void cpu_start_moves(CpuEngine *engine);
-/* See EngineOps. */
-extern bool cpu_outgrows_cache(Engine *base);
-extern bool cpu_move_groups(Engine *base, GroupSink *sink);
 
 /* ---- merge.c ------------------------------------------------------------ */
 

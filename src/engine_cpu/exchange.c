@@ -207,9 +207,7 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	char **ends;
 	char *to;
 
-	if (n == 0 ||
-		group_table_memory(table) + engine->moved_bytes + n * (size + sizeof(*part)) >
-			engine->env.mem_limit)
+	if (n == 0 || group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
 		return false;
 	part = MemoryContextAllocHuge(engine->cxt, n * sizeof(*part));
 	counts = palloc(sink->nparts * sizeof(*counts));
@@ -230,7 +228,6 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 			to += bytes[p];
 		}
 		scatter_rows(engine, part, ends);
-		engine->moved_bytes += n * size;
 		pfree(ends);
 	}
 	pfree(bytes);

@@ -196,8 +196,7 @@ cpu_share_values(CpuEngine *engine, GroupSink *sink)
 		bytes[p] = TYPEALIGN(CACHE_LINE, bytes[p]);
 		total += bytes[p];
 	}
-	if (group_table_memory(table) + engine->moved_bytes + total + table->ngroups * sizeof(*part) <=
-		engine->env.mem_limit)
+	if (group_table_memory(table) + total + table->ngroups * sizeof(*part) <= engine->env.mem_limit)
 		to = sink->rows(sink, counts, bytes);
 	if (to)
 	{
@@ -210,7 +209,6 @@ cpu_share_values(CpuEngine *engine, GroupSink *sink)
 			to += bytes[p];
 		}
 		scatter_values(engine, part, starts, ends, values);
-		engine->moved_bytes += total;
 		pfree(starts);
 		pfree(ends);
 	}

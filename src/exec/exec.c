@@ -416,8 +416,6 @@ read_batch(GpuAggState *state)
 	if (status == ENGINE_FAILED)
 		fall_back(state);
 	raise_errors(state);
-	if (batch && state->shared)
-		parallel_move_groups(state);
 	if (batch == NULL || state->feed->batches % PROGRESS_BATCHES == 0)
 		report_groups(state);
 }

@@ -54,11 +54,9 @@ typedef struct ScanRun
 		emitted; /* groups that the engine returned; if there are any, no engine can start over */
 
 	/* In a parallel plan. */
-	int participant;     /* number, or -1: not attached */
-	bool joined;         /* the engine shares a query with other participants */
-	int attach_phase;    /* phase of the barrier when this process attached; > 0: it has no rows */
-	bool decided_values; /* this process has decided that values are merged in partitions, */
-	bool decided_groups; /* or that groups are, before the end of its input */
+	int participant;  /* number, or -1: not attached */
+	bool joined;      /* the engine shares a query with other participants */
+	int attach_phase; /* phase of the barrier when this process attached; > 0: it has no rows */
 	bool values_exchanged; /* distinct values of all participants have been merged */
 	int parts;             /* partitions that this process has merged */
 	int part;              /* the partition of groups that the engine has, or -1 */
@@ -150,11 +148,6 @@ extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void
 extern void parallel_shutdown(CustomScanState *node);
 /* Attaches this process before its first row; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
-/*
- * Called after a batch: lets groups and distinct values that have outgrown the cache leave the
- * engine, to be merged in partitions.
- */
-extern void parallel_move_groups(GpuAggState *state);
 /*
  * Ends the input of this process.  Sets the phase to SCAN_SILENT or SCAN_MERGE, or leaves it: then
  * the engine has the groups of all participants, and must be finished.

@@ -28,12 +28,6 @@
  * participants exported before the decision are imported by the one that decides, before it writes
  * its own.
  *
- * Where most rows make new groups, a participant need not wait for the end of its input: when its
- * table has outgrown the processor's cache (EngineOps.outgrows_cache), it moves all groups to
- * shared memory by partition, and goes on with an empty table.  With its first move it decides that
- * groups are merged in partitions, if others are active.  Distinct values are moved in the same
- * way.
- *
  * Why waiting at the barrier cannot deadlock:
  *
  * - A participant attaches to the barrier at its first call.  It returns no tuple until it has
@@ -81,7 +75,7 @@
  *
  * GpuAggShared.mutex protects the counters and totals.  Exports are written before they are
  * counted.  Only the last active participant, or the one that decides to use partitions, reads
- * them, at the end of its input.
+ * them.
  */
 #include "postgres.h"
 
@@ -412,7 +406,7 @@ has_many_values(const GpuAggState *state)
 }
 
 /*
- * Returns how this participant goes on if one has decided that partitions are merged, else
+ * Returns END_VALUES or END_PARTS if a participant has decided that partitions are merged, else
  * END_EXPORT.  The caller holds the mutex.
  */
 static InputEnd
@@ -421,10 +415,8 @@ decided_end(const GpuAggState *state)
 	const GpuAggShared *shared = state->shared;
 
 	if (shared->values_partitioned && !state->run.values_exchanged)
-		return state->run.decided_values ? END_VALUES_FIRST : END_VALUES;
-	if (shared->partitioned)
-		return state->run.decided_groups ? END_PARTS_FIRST : END_PARTS;
-	return END_EXPORT;
+		return END_VALUES;
+	return shared->partitioned ? END_PARTS : END_EXPORT;
 }
 
 /*
@@ -463,66 +455,6 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 	SpinLockRelease(&shared->mutex);
 	return end;
 }
-
-/* ---- groups that leave before the end of the input ---------------------- */
-
-/*
- * Returns whether groups, or distinct values, are merged in partitions.  Decides that they are if
- * other participants are active.
- */
-static bool
-decide_partitions(GpuAggState *state, bool values)
-{
-	GpuAggShared *shared = state->shared;
-	bool *partitioned = values ? &shared->values_partitioned : &shared->partitioned;
-	bool *decided = values ? &state->run.decided_values : &state->run.decided_groups;
-	bool result;
-
-	SpinLockAcquire(&shared->mutex);
-	if (!*partitioned && shared->active > 1)
-	{
-		*partitioned = *decided = true;
-		if (values)
-			shared->first_export = shared->nexports;
-	}
-	result = *partitioned;
-	SpinLockRelease(&shared->mutex);
-	return result;
-}
-
-/* Returns whether an engine merges partitions, and its groups should leave now. */
-static bool
-should_move(Engine *engine)
-{
-	return engine->ops->begin_part && engine->ops->outgrows_cache &&
-		engine->ops->outgrows_cache(engine);
-}
-
-/* Returns whether the engines of all row sets merge partitions. */
-static bool
-merges_values(const GpuAggState *state)
-{
-	Engine *engine;
-
-	for (int set = 0; (engine = values_engine(state, set)) != NULL; set++)
-		if (engine->ops->begin_part == NULL)
-			return false;
-	return true;
-}
-
-void
-parallel_move_groups(GpuAggState *state)
-{
-	Engine *engine = state->engine;
-
-	if (should_move(engine) && decide_partitions(state, false))
-		parallel_move_parts(state, engine, EXCHANGE_GROUPS);
-	for (int set = 0; (engine = values_engine(state, set)) != NULL; set++)
-		if (should_move(engine) && merges_values(state) && decide_partitions(state, true))
-			parallel_move_parts(state, engine, EXCHANGE_VALUES(set));
-}
-
-/* ---- the end, continued -------------------------------------------------- */
 
 /*
  * Counts the export and returns END_EXPORT, or END_LAST if all others have ended meanwhile.

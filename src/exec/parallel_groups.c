@@ -107,16 +107,6 @@ parallel_export_parts(GpuAggState *state, Engine *engine, int exchange)
 	return status;
 }
 
-void
-parallel_move_parts(GpuAggState *state, Engine *engine, int exchange)
-{
-	PartSink sink;
-
-	part_sink_begin(&sink, state, exchange, count_parts(state->shared, exchange));
-	(void) engine->ops->move_groups(engine, &sink.base);
-	part_sink_end(&sink);
-}
-
 /* ---- reading groups ---------------------------------------------------- */
 
 /* Reads an export from memory or a file. */
@@ -174,26 +164,26 @@ parallel_import(GpuAggState *state, const GroupExport *export)
 }
 
 /*
- * Finds what the next run of a participant in shared memory has of a section of a partition, and
- * advances *cursor.  Returns false if there are no more runs.
+ * Finds what a participant has in shared memory of a section of a partition.  Returns false if it
+ * has nothing there.
  */
 static bool
-next_shared(GpuAggState *state, int exchange, int section, int participant, int part,
-			RowsCursor *cursor, SharedPart *found)
+find_shared(GpuAggState *state, int exchange, int section, int participant, int part,
+			SharedPart *found)
 {
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	bool result =
-		shared_rows_next(parallel_rows(shared), &state->mapped,
-						 part_segment(shared, exchange, section), participant, part, cursor, found);
+		shared_rows_find(parallel_rows(shared), &state->mapped,
+						 part_segment(shared, exchange, section), participant, part, found);
 
 	MemoryContextSwitchTo(old);
 	return result;
 }
 
-/* Imports what a run in shared memory has of a section of a partition. */
+/* Imports what a participant has in shared memory of a section of a partition. */
 static EngineStatus
-import_run(Engine *engine, int section, const SharedPart *part)
+import_shared(Engine *engine, int section, const SharedPart *part)
 {
 	ImportSource source = {{import_read, section}, part->data, part->bytes};
 
@@ -232,53 +222,25 @@ count_sections(const Engine *engine)
 	return engine->ops->sections ? engine->ops->sections(engine) : 1;
 }
 
-/* Imports what a participant has of a section of a partition. */
-static EngineStatus
-import_section(GpuAggState *state, Engine *engine, int exchange, int section, int participant,
-			   int part)
-{
-	SharedRows *rows = parallel_rows(state->shared);
-	RowsCursor cursor = {0};
-	SharedPart found;
-	EngineStatus status = ENGINE_OK;
-
-	while (status == ENGINE_OK &&
-		   next_shared(state, exchange, section, participant, part, &cursor, &found))
-		status = import_run(engine, section, &found);
-	if (status == ENGINE_OK &&
-		shared_rows_in_files(rows, part_segment(state->shared, exchange, section), participant))
-		status = import_file(state, engine, exchange, section, participant, part);
-	return status;
-}
-
-/* Returns the rows that a participant has in shared memory of the first section of a partition. */
-static uint32
-count_rows(GpuAggState *state, int exchange, int participant, int part)
-{
-	RowsCursor cursor = {0};
-	SharedPart found;
-	uint32 n = 0;
-
-	while (next_shared(state, exchange, 0, participant, part, &cursor, &found))
-		n += found.n;
-	return n;
-}
-
 EngineStatus
 parallel_import_part(GpuAggState *state, Engine *engine, int exchange, int part)
 {
 	int participants = state->shared->attached;
 	int nsections = count_sections(engine);
+	SharedPart found;
 	uint32 most = 0;
 
 	for (int p = 0; p < participants; p++)
-		most = Max(most, count_rows(state, exchange, p, part));
+		if (find_shared(state, exchange, 0, p, part, &found))
+			most = Max(most, found.n);
 	engine->ops->begin_part(engine, most);
 	for (int s = 0; s < nsections; s++)
 	{
 		for (int p = 0; p < participants; p++)
 		{
-			EngineStatus status = import_section(state, engine, exchange, s, p, part);
+			EngineStatus status = find_shared(state, exchange, s, p, part, &found) ?
+				import_shared(engine, s, &found) :
+				import_file(state, engine, exchange, s, p, part);
 
 			if (status != ENGINE_OK)
 				return status;

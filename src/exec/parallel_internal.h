@@ -89,11 +89,6 @@ extern EngineStatus parallel_import(GpuAggState *state, const GroupExport *expor
  */
 extern EngineStatus parallel_export_parts(GpuAggState *state, Engine *engine, int exchange);
 /*
- * Moves the groups of an engine to shared memory by partition (EngineOps.move_groups), for the
- * exchange with this number.
- */
-extern void parallel_move_parts(GpuAggState *state, Engine *engine, int exchange);
-/*
  * Empties the engine, which must have begin_part, and imports what all participants have exported
  * of a partition.
  */

@@ -4,7 +4,7 @@
  *
  * An engine may put its groups into shared memory as rows by itself.  Whatever it writes is
  * collected here in chunks of memory, as long as they are few.  At the end of a section the chunks
- * are copied to a run of shared memory of just their size.  Otherwise they go to a shared
+ * are copied to one segment of shared memory of just their size.  Otherwise they go to a shared
  * temporary file for each partition, and so does all that follows in the section.
  */
 #include "postgres.h"
@@ -68,9 +68,6 @@ write_to_file(PartSink *sink, PartOutput *output, const void *data, size_t len)
 					   output - sink->outputs);
 		output->file = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
 		MemoryContextSwitchTo(old);
-		shared_rows_set_files(parallel_rows(sink->state->shared),
-							  part_segment(sink->state->shared, sink->exchange, sink->section),
-							  sink->state->run.participant);
 	}
 	/* older releases have no const here */
 	BufFileWrite(output->file, unconstify(void *, data), len);
@@ -169,9 +166,9 @@ sink_write(GroupSink *base, const void *data, size_t len)
 		write_to_file(sink, output, from, len);
 }
 
-/* Creates a run of the current section; counts is that of shared_rows_create(). */
+/* Creates the segment of the current section; counts is that of shared_rows_create(). */
 static char *
-create_run(PartSink *sink, const uint32 *counts, const size_t *bytes)
+create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes)
 {
 	GpuAggState *state = sink->state;
 	GpuAggShared *shared = state->shared;
@@ -191,10 +188,10 @@ create_run(PartSink *sink, const uint32 *counts, const size_t *bytes)
 static char *
 sink_rows(GroupSink *base, const uint32 *counts, const size_t *bytes)
 {
-	return create_run((PartSink *) base, counts, bytes);
+	return create_segment((PartSink *) base, counts, bytes);
 }
 
-/* Copies the chunks of all partitions to a run.  Returns false if there is none. */
+/* Copies the chunks of all partitions to a segment.  Returns false if there is none. */
 static bool
 share_chunks(PartSink *sink)
 {
@@ -204,7 +201,7 @@ share_chunks(PartSink *sink)
 
 	for (int p = 0; p < nparts; p++)
 		bytes[p] = sink->outputs[p].bytes;
-	to = create_run(sink, NULL, bytes);
+	to = create_segment(sink, NULL, bytes);
 	pfree(bytes);
 	if (to == NULL)
 		return false;

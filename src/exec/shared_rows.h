@@ -11,27 +11,16 @@
 #include "port/atomics.h"
 #include "storage/dsm.h"
 
-/* Most segments of a participant for a section.  Each is larger than the one before. */
-#define ROWS_SEGMENTS 12
-
-/* What a participant has written to a section of an exchange. */
-typedef struct RowsOutput
-{
-	bool in_files;                     /* there are files, too (part_sink.c) */
-	int n;                             /* segments */
-	dsm_handle handles[ROWS_SEGMENTS]; /* of the segments */
-} RowsOutput;
-
 /*
- * The segments of all participants; in the shared memory of the plan.  A participant has some for
+ * The segments of all participants; in the shared memory of the plan.  A participant has one for
  * each section of an exchange (parallel_internal.h), which have numbers from 0.
  */
 typedef struct SharedRows
 {
 	pg_atomic_uint32 users; /* processes that are attached to the plan's segment */
 	int participants;       /* 0: there are no other processes */
-	int n;                  /* outputs: sections * participants */
-	RowsOutput outputs[FLEXIBLE_ARRAY_MEMBER]; /* [section * participants + participant] */
+	int n;                  /* segments: sections * participants */
+	dsm_handle handles[FLEXIBLE_ARRAY_MEMBER]; /* [segment], or DSM_HANDLE_INVALID */
 } SharedRows;
 
 /* The segments that this process has mapped. */
@@ -52,7 +41,7 @@ extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
 /* Deletes all segments.  No other process may use them. */
 extern void shared_rows_clear(SharedRows *shared);
 
-/* What a run of a participant has of a partition. */
+/* What a participant has left of a partition. */
 typedef struct SharedPart
 {
 	const char *data;
@@ -61,32 +50,21 @@ typedef struct SharedPart
 	uint32 n;    /* rows */
 } SharedPart;
 
-/* A place in the runs of a participant for a section; all zero before the first one. */
-typedef struct RowsCursor
-{
-	int segment;
-	size_t at;
-} RowsCursor;
-
 /*
- * Creates a run of a participant's groups: bytes[part] bytes for each partition, one partition
- * after another.  These are counts[part] rows, or bytes of an export if counts is NULL.  Adds
- * mappings to *mapped, in the current context.  Returns NULL if there is no memory.  Others may
- * read the groups after a barrier.
+ * Creates a segment for the groups of a participant: bytes[part] bytes for each partition, one
+ * partition after another.  These are counts[part] rows, or bytes of an export if counts is NULL.
+ * Adds the mapping to *mapped, in the current context.  Returns NULL if there is no memory.  Others
+ * may read the groups after a barrier.
  */
 extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int section,
 								int participant, const uint32 *counts, const size_t *bytes,
 								int nparts);
-/* Records that a participant has files for a section. */
-extern void shared_rows_set_files(SharedRows *shared, int section, int participant);
-/* Returns whether a participant may have files for a section. */
-extern bool shared_rows_in_files(const SharedRows *shared, int section, int participant);
 /*
- * Finds what the next run of a participant has of a partition, and advances *cursor.  Returns false
- * if there are no more runs.
+ * Finds what a participant has left of a partition.  Returns false if the participant has no
+ * segment.
  */
-extern bool shared_rows_next(SharedRows *shared, MappedRows **mapped, int section, int participant,
-							 int part, RowsCursor *cursor, SharedPart *found);
+extern bool shared_rows_find(SharedRows *shared, MappedRows **mapped, int section, int participant,
+							 int part, SharedPart *found);
 /*
  * Frees the memory of a partition's rows, of all participants, after they are merged.  Otherwise
  * the last process to end would free all memory alone.

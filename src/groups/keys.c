@@ -201,12 +201,6 @@ group_keys_reset(GroupKeys *keys)
 		if (keys->dicts[k])
 			dictionary_reset(keys->dicts[k]);
 	}
-	group_keys_forget_shown(keys);
-}
-
-void
-group_keys_forget_shown(GroupKeys *keys)
-{
 	MemoryContextReset(keys->value_cxt);
 	MemoryContextReset(keys->spare_cxt);
 	keys->shown_bytes = 0;

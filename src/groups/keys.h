@@ -71,8 +71,6 @@ extern void group_keys_init(GroupKeys *keys, const AggSpec *spec, bool segmented
 extern void group_keys_set_seed(GroupKeys *keys, HashSeed seed);
 /* Forgets all values. */
 extern void group_keys_reset(GroupKeys *keys);
-/* Forgets the values that shown words point to. */
-extern void group_keys_forget_shown(GroupKeys *keys);
 /* Returns the bytes of Datums outside of the rows. */
 extern size_t group_keys_memory(const GroupKeys *keys);
 

@@ -698,17 +698,6 @@ group_table_truncate(GroupTable *table, uint32 n, int rows)
 		table->nmissing--;
 }
 
-void
-group_table_clear(GroupTable *table)
-{
-	Assert(table->mode == TABLE_HASH && !table->frozen);
-	table->ngroups = 0;
-	table->seed_groups = 0;
-	if (table->table)
-		fill_empty(table->table, ((size_t) table->mask + 1) * sizeof(uint64));
-	group_keys_forget_shown(&table->keys);
-}
-
 /* ---- all ---------------------------------------------------------------- */
 
 /*

@@ -189,11 +189,6 @@ extern void group_table_locate_rows(GroupTable *table, const char *rows, int n);
  * segmented.
  */
 extern void group_table_truncate(GroupTable *table, uint32 n, int rows);
-/*
- * TABLE_HASH: forgets all groups, but keeps the memory for new ones, and the values of
- * dictionaries.
- */
-extern void group_table_clear(GroupTable *table);
 /* Changes the mode to TABLE_HASH. `groups` is the estimated number of groups. */
 extern void group_table_use_hash(GroupTable *table, double groups);
 /*
