@@ -39,9 +39,9 @@ is($both->{'Rows on CPU'}, $k->{'Rows on CPU'} + $b->{'Rows on CPU'}, '... two g
 is($both->{'Input Rows'}, 100000, '... input rows are counted once');
 is($both->{Groups}, $k->{Groups} + $b->{Groups}, '... groups are the sum');
 cmp_ok($both->{'Server Time'}, '>', 0, '... and there is a server time');
-my $sets = plan_properties('SELECT k, gpu_count(DISTINCT n), gpu_count(DISTINCT t), gpu_sum(n) FROM odd GROUP BY k');
-cmp_ok($sets->{'Rows on CPU'}, '>', 0, 'aggregates of distinct values have rows on the CPU');
-cmp_ok($sets->{$_}, '>', 0, "... and a $_") foreach ('Server Time', 'Fetch Time', 'Finish Time');
+# the GPU finds the distinct values, and the CPU aggregates them
+my $sets = plan_properties('SELECT k, gpu_argmax(DISTINCT b, k), gpu_sum(n) FROM odd GROUP BY k');
+cmp_ok($sets->{$_}, '>', 0, "aggregates of distinct values have a $_") foreach ('Server Time', 'Finish Time');
 is($sets->{'Input Rows'}, 100000, '... input rows are those of the scan');
 is($sets->{Groups}, 100, '... groups are those of the scan');
 $node->stop;
