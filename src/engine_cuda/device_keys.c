@@ -1,7 +1,7 @@
 /*
  * device_keys.c
- *	  Keys of rows that are cached on the devices, values that are counted and distinct values, which
- *	  are sent as dictionary codes.
+ *	  Keys of rows that are cached on the devices, counted and distinct values, which are sent as
+ *	  dictionary codes.
  *
  * The values of a column are looked up in the query's own dictionary, once each, or the codes of
  * the column's dictionary are the key (column_keys.c).
