@@ -45,7 +45,7 @@
 #
 # These variables set numbers and seeds of random tests, and seconds:
 #
-#	DIFF_QUERIES, DIFF_SEED			750, 1; half of the queries in the part cached, a third in the part server
+#	DIFF_QUERIES, DIFF_SEED			600, 1; half of the queries in the part cached, a third in the part server
 #	CASES, CASES_SEED				40, 1; cases of each aggregate
 #	STATES, STATES_SEED				2000, 1
 #	FUZZ_SECONDS, FUZZ_SEED			5, 1; seconds for the server, and as many for backends
@@ -283,7 +283,7 @@ omitted() {
 part_cached() {
 	local results=$results/cached
 	local -x PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
-	local DIFF_QUERIES=$((${DIFF_QUERIES:-750} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-600} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000)) t
 
 	mkdir -p "$results"
 	REGRESS=$(tests_of cached | grep -vxFf <(omitted cached) | while read -r t; do sets_the_cache "$t" || echo "$t"; done | xargs)
@@ -327,7 +327,7 @@ through_server() {
 
 part_server() {
 	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub
-	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-750} / 3))
+	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-600} / 3))
 }
 
 # server_alive NAME: fails if a process of the cluster crashed during the part
@@ -417,7 +417,7 @@ part_tap() {
 }
 
 part_diff() {
-	local queries=${DIFF_QUERIES:-750} seed=${DIFF_SEED:-1}
+	local queries=${DIFF_QUERIES:-600} seed=${DIFF_SEED:-1}
 
 	diff_test diff --jobs "$(nproc)" --queries "$queries" --seed "$seed"
 	diff_test diff-pages --jobs "$(nproc)" --pages --queries $((queries / 2)) --seed "$seed"

@@ -74,7 +74,7 @@ foreach my $case (@cases)
 	my $limit = 20 + $total / 20;
 	$session->quit;
 
-	foreach my $part (0.2, 0.5, 0.75)
+	foreach my $part (0.3, 0.7)
 	{
 		my $cancelled;
 

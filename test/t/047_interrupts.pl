@@ -94,12 +94,15 @@ my %ways = (
 
 # The calls are divided among several queries, because a query has a limited number of slots.
 my @calls = map { $_->[1] } aggregate_calls($node);
+# Each way has half of them, the next way the other half.
 my $nqueries = 6;
+my $first = 0;
 foreach my $way (sort keys %ways)
 {
 	my ($key, $settings) = @{ $ways{$way} };
 
-	foreach my $part (0 .. $nqueries - 1)
+	$first = 1 - $first;
+	foreach my $part (grep { $_ % 2 == $first } 0 .. $nqueries - 1)
 	{
 		my @some = @calls[ grep { $_ % $nqueries == $part } 0 .. $#calls ];
 		my $engine = $settings =~ /engine/ ? '' : "; SET gpuagg.engine = 'cpu'";
