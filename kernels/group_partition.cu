@@ -470,18 +470,6 @@ launch_count_keys(const KeyPlan &plan, const DeviceFacts &facts, cudaStream_t st
 	return hist_launch_plan_items(plan.part, facts, stream);
 }
 
-/* Returns the width of all columns that a step moves, 4 or 8, or 0 for other ones. */
-static int
-common_width(const PartColumns &columns)
-{
-	int width = columns.n ? columns.bytes[0] : 4;
-
-	for (int c = 1; c < columns.n; c++)
-		if (columns.bytes[c] != width)
-			width = 0;
-	return width == 4 || width == 8 ? width : 0;
-}
-
 /*
  * Returns the rows of a thread in a tile.  Tiles of few partitions and one column are small, so
  * that a multiprocessor has two blocks; further columns need the registers.
@@ -490,7 +478,7 @@ static int
 rows_of_thread(const ScatterKeysArgs &step)
 {
 	return step.parts <= KEY_PART_MOST_IN_SMALL_TILE && step.columns.n <= 1 &&
-			common_width(step.columns) ?
+			part_common_width(step.columns) ?
 		KEY_PART_ROWS_PER_THREAD :
 		PARTITION_ROWS_PER_THREAD;
 }
@@ -509,7 +497,7 @@ static auto
 choose_scatter(const ScatterKeysArgs &step) -> void (*)(ScatterKeysArgs)
 {
 	constexpr int SMALL = KEY_PART_ROWS_PER_THREAD, LARGE = PARTITION_ROWS_PER_THREAD;
-	int width = common_width(step.columns);
+	int width = part_common_width(step.columns);
 
 	if (rows_of_thread(step) == SMALL)
 		return width == 8 ? scatter_keys_kernel<BYTES, 8, false, SECOND, SMALL> :

@@ -202,6 +202,18 @@ struct PartColumns
 	void *to[PART_MAX_COLUMNS]; /* [row], in the workspace */
 };
 
+/* Returns the width of all columns if it is 4 or 8, or there are none; 0 for any other widths. */
+static inline int
+part_common_width(const PartColumns &columns)
+{
+	int width = columns.n ? columns.bytes[0] : 4;
+
+	for (int c = 1; c < columns.n; c++)
+		if (columns.bytes[c] != width)
+			width = 0;
+	return width == 4 || width == 8 ? width : 0;
+}
+
 /*
  * One step of a partition of rows by bin range, and its memory in the workspace. Partition p has
  * the bins from p << shift up to (p + 1) << shift. Arrays are in device memory.

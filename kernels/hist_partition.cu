@@ -320,25 +320,13 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 	}
 }
 
-/* Returns the width of all columns, or 0 if widths differ. */
-static int
-common_width(const PartColumns &columns)
-{
-	int width = columns.n ? columns.bytes[0] : 4;
-
-	for (int c = 1; c < columns.n; c++)
-		if (columns.bytes[c] != width)
-			width = 0;
-	return width;
-}
-
 /* Queues scatter_rows_kernel for one step, in the instance for the widths of its columns. */
 static GpuaggCudaStatus
 launch_scatter_rows(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
 					cudaStream_t stream)
 {
 	size_t bytes = part_tile_bytes(sizeof(u32), plan.stage_bytes, plan.parts);
-	int width = common_width(plan.columns);
+	int width = part_common_width(plan.columns);
 	bool one = plan.columns.n + (plan.row != nullptr) <= 1;
 	void (*scatter)(HistArgs, PartPlan) = width == 4 ?
 		(one ? scatter_rows_kernel<4, false> : scatter_rows_kernel<4, true>) :
