@@ -144,6 +144,13 @@ extern EngineStatus cuda_begin_open(CudaEngine *cuda, const Batch *first);
 /* The same, and waits for the answer. */
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
+/* Returns the numbers that a slot has for the groups of a chunk. */
+static inline const int64 *
+cuda_slot_numbers(const WireGroups *groups, const char *buffer, int slot)
+{
+	return (const int64 *) (buffer + groups->slots[slot]);
+}
+
 /* Number of positions that are picked together. */
 #define PICK_PLACES 65536
 

@@ -318,7 +318,7 @@ static char *
 make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, int n,
 		   int s)
 {
-	const int64 *count = (const int64 *) (buffer + groups->slots[cuda->query->slot[s]]) + from;
+	const int64 *count = cuda_slot_numbers(groups, buffer, cuda->query->slot[s]) + from;
 	const double *sum = (const double *) (buffer + groups->slots[cuda->query->sum[s]]) + from;
 	gpuagg_accum *means = palloc(n * sizeof(gpuagg_accum));
 

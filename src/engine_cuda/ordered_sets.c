@@ -153,8 +153,8 @@ static bool
 pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer,
 				 GroupBatch *out, MemoryContext cxt)
 {
-	const int64 *numbers = (const int64 *) (buffer + groups->slots[cuda->query->number[v]]);
-	const int64 *firsts = (const int64 *) (buffer + groups->slots[cuda->query->first[v]]);
+	const int64 *numbers = cuda_slot_numbers(groups, buffer, cuda->query->number[v]);
+	const int64 *firsts = cuda_slot_numbers(groups, buffer, cuda->query->first[v]);
 	bool ok = true;
 
 	for (int g = 0; g < out->ngroups && ok;)
@@ -214,8 +214,8 @@ pick_values(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffe
 		return false;
 	for (int desc = 0; desc < 2; desc++)
 		if (query->mode[desc][v] >= 0 &&
-			!pick_modes(cuda, v, (const int64 *) (buffer + groups->slots[query->mode[desc][v]]),
-						desc, out))
+			!pick_modes(cuda, v, cuda_slot_numbers(groups, buffer, query->mode[desc][v]), desc,
+						out))
 			return false;
 	return true;
 }

@@ -50,13 +50,6 @@ typedef struct StateMaker
 	void *state; /* NULL: there is none */
 } StateMaker;
 
-/* Returns what a slot has for each group. */
-static const int64 *
-slot_of(const WireGroups *groups, const char *buffer, int slot)
-{
-	return (const int64 *) (buffer + groups->slots[slot]);
-}
-
 /* Returns the bytes that a value by reference takes on average, 0 for others. */
 static size_t
 value_bytes(const CudaEngine *cuda, int f)
@@ -89,7 +82,7 @@ cuda_tallies_fitting(const CudaEngine *cuda, const WireGroups *groups, const cha
 
 			if (fallback->tally == NULL)
 				continue;
-			distinct = slot_of(groups, buffer, cuda->query->tallies[f].distinct)[n];
+			distinct = cuda_slot_numbers(groups, buffer, cuda->query->tallies[f].distinct)[n];
 			distinct = Min(Max(distinct, 0), PG_INT32_MAX);
 			bytes += fallback->tally->bytes(fallback->constant, distinct) +
 				distinct * value_bytes(cuda, f);
@@ -219,8 +212,9 @@ make_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 {
 	FallbackAgg *fallback = &cuda->spec->fallbacks[f];
 	const CudaTally *slots = &cuda->query->tallies[f];
-	const int64 *numbers = slot_of(groups, buffer, slots->number);
-	const int64 *rows = slot_of(groups, buffer, slots->rows >= 0 ? slots->rows : slots->number);
+	const int64 *numbers = cuda_slot_numbers(groups, buffer, slots->number);
+	const int64 *rows =
+		cuda_slot_numbers(groups, buffer, slots->rows >= 0 ? slots->rows : slots->number);
 	StateMaker maker = {.fallback = fallback,
 						.col = &cuda->query->cols[cuda->query->wire->sets[slots->set].col],
 						.spec = &cuda->spec->cols[fallback->argcol[0]],
@@ -229,8 +223,8 @@ make_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 						.conversions = conversions};
 	ValueReader reader = {.cuda = cuda,
 						  .set = slots->set,
-						  .firsts = slot_of(groups, buffer, slots->first),
-						  .distinct = slot_of(groups, buffer, slots->distinct),
+						  .firsts = cuda_slot_numbers(groups, buffer, slots->first),
+						  .distinct = cuda_slot_numbers(groups, buffer, slots->distinct),
 						  .ngroups = out->ngroups,
 						  .places = palloc(sizeof(int32) * PICK_PLACES),
 						  .picked.values = palloc(sizeof(int64) * PICK_PLACES),

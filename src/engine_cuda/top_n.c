@@ -24,13 +24,6 @@ typedef struct TopPicks
 	NullableDatum **values; /* NULL: the aggregate has no values beside its keys */
 } TopPicks;
 
-/* Returns the numbers of the groups' keys for a fallback aggregate, or the first positions. */
-static const int64 *
-group_slot(const WireGroups *groups, const char *buffer, int slot)
-{
-	return (const int64 *) (buffer + groups->slots[slot]);
-}
-
 /* Returns the number of entries of a group that has so many keys. */
 static int
 entries_of(const FallbackAgg *fallback, int64 keys)
@@ -53,8 +46,9 @@ cuda_top_n_fitting(const CudaEngine *cuda, const WireGroups *groups, const char 
 			if (spec->fallbacks[f].top_n > 0)
 				bytes += sizeof(TopState) +
 					(sizeof(Datum) + sizeof(NullableDatum)) *
-						entries_of(&spec->fallbacks[f],
-								   group_slot(groups, buffer, cuda->query->top_n[f].number)[n]);
+						entries_of(
+							&spec->fallbacks[f],
+							cuda_slot_numbers(groups, buffer, cuda->query->top_n[f].number)[n]);
 	return bytes > room && n > 1 ? n - 1 : n;
 }
 
@@ -143,8 +137,8 @@ pick_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 {
 	const FallbackAgg *fallback = &cuda->spec->fallbacks[f];
 	const CudaTopN *top = &cuda->query->top_n[f];
-	const int64 *numbers = group_slot(groups, buffer, top->number);
-	const int64 *firsts = group_slot(groups, buffer, top->first);
+	const int64 *numbers = cuda_slot_numbers(groups, buffer, top->number);
+	const int64 *firsts = cuda_slot_numbers(groups, buffer, top->first);
 	TopCall call = top_n_call(&fallback->transfn, top_n_form_of(&fallback->transfn),
 							  fallback->collation, fallback->top_n);
 	TopPicks picks = begin_picks(cuda, f);
