@@ -174,6 +174,25 @@ cuda_make_value(int16 typlen, bool typbyval, const char *image, uint32 length, D
 	return true;
 }
 
+/* Makes the values of an answer. Returns false if it is not valid. */
+static bool
+make_values(Form_pg_attribute att, const WireEntries *in, const char *buffer, Datum *values)
+{
+	const uint32 *lengths = (const uint32 *) buffer;
+	const char *image = buffer + in->n * sizeof(uint32);
+	size_t left = in->bytes;
+
+	for (uint32 i = 0; i < in->n; i++)
+	{
+		if (lengths[i] > left ||
+			!cuda_make_value(att->attlen, att->attbyval, image, lengths[i], &values[i]))
+			return false;
+		image += lengths[i];
+		left -= lengths[i];
+	}
+	return true;
+}
+
 /* Returns whether the answer is valid: it continues the copy, or begins another one. */
 static bool
 is_valid_answer(const Entry *e, const WireEntries *in, size_t buffer_bytes)
@@ -190,9 +209,6 @@ add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *
 			size_t buffer_bytes)
 {
 	CudaDictionary *dict = &e->dict;
-	const uint32 *lengths = (const uint32 *) buffer;
-	const char *image = buffer + in->n * sizeof(uint32);
-	size_t left = in->bytes;
 	size_t room = (in->first + in->n + 1) * sizeof(Datum);
 
 	if (!is_valid_answer(e, in, buffer_bytes))
@@ -209,18 +225,9 @@ add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *
 		return true;
 	dict->values = dict->values ? repalloc_huge(dict->values, room) :
 								  MemoryContextAllocHuge(CurrentMemoryContext, room);
-	for (uint32 i = 0; i < in->n; i++)
-	{
-		uint32 length = lengths[i];
-
-		if (length > left ||
-			!cuda_make_value(att->attlen, att->attbyval, image, length,
-							 &dict->values[in->first + i]))
-			return false;
-		image += length;
-		left -= length;
-		dict->copied = in->first + i + 1;
-	}
+	if (!make_values(att, in, buffer, dict->values + in->first))
+		return false;
+	dict->copied = in->first + in->n;
 	return true;
 }
 
@@ -295,26 +302,6 @@ cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
 	return hold_entry(e);
 }
 
-/* Makes the values of an answer. Returns NULL if it is not valid. */
-static Datum *
-make_values(Form_pg_attribute att, const WireEntries *in, const char *buffer)
-{
-	const uint32 *lengths = (const uint32 *) buffer;
-	const char *image = buffer + in->n * sizeof(uint32);
-	size_t left = in->bytes;
-	Datum *values = palloc_extended(in->n * sizeof(Datum), MCXT_ALLOC_HUGE);
-
-	for (uint32 i = 0; i < in->n; i++)
-	{
-		if (lengths[i] > left ||
-			!cuda_make_value(att->attlen, att->attbyval, image, lengths[i], &values[i]))
-			return NULL;
-		image += lengths[i];
-		left -= lengths[i];
-	}
-	return values;
-}
-
 /*
  * Reads the next values of a dictionary, and passes them on. *from: the first one. Returns false if
  * the session is lost.
@@ -323,7 +310,7 @@ static bool
 read_portion(Client *client, WireDictionary *message, Form_pg_attribute att, WireKnown known,
 			 uint32 *from, CudaTakeEntries take, void *arg)
 {
-	const Datum *values;
+	Datum *values;
 	WireEntries in;
 
 	message->nentries = *from;
@@ -334,8 +321,10 @@ read_portion(Client *client, WireDictionary *message, Form_pg_attribute att, Wir
 	if (in.id != known.id || in.first != *from)
 		return client_fail(client, "the GPU server has replaced a dictionary");
 	if (in.n == 0 || in.n > message->most ||
-		(size_t) in.n * sizeof(uint32) + in.bytes > client->welcome.buffer_bytes ||
-		(values = make_values(att, &in, client->arena)) == NULL)
+		(size_t) in.n * sizeof(uint32) + in.bytes > client->welcome.buffer_bytes)
+		return client_fail(client, "the GPU server sent an invalid answer");
+	values = palloc_extended(in.n * sizeof(Datum), MCXT_ALLOC_HUGE);
+	if (!make_values(att, &in, client->arena, values))
 		return client_fail(client, "the GPU server sent an invalid answer");
 	take(arg, *from, values, in.n);
 	*from += in.n;
