@@ -323,14 +323,25 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 	return cost;
 }
 
-/* Returns whether distinct values have no integers, so that an engine may have to number them. */
+/* Returns whether values of an expression have no integers, so that an engine may number them. */
 static bool
-has_numbered_values(const Aggref *aggref)
+is_numbered(const void *expr)
 {
-	Node *arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 	int16 scale;
 
-	return spec_column_type(exprType(arg), exprTypmod(arg), &scale) == COLUMN_DATUM;
+	return spec_column_type(exprType(expr), exprTypmod(expr), &scale) == COLUMN_DATUM;
+}
+
+/* Returns how many of these expressions have values without integers. */
+static int
+count_numbered(List *exprs)
+{
+	int n = 0;
+	ListCell *lc;
+
+	foreach (lc, exprs)
+		n += is_numbered(lfirst(lc));
+	return n;
 }
 
 /* Returns how many values a row of a set of distinct values counts for in EngineWork.values. */
@@ -359,21 +370,19 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.boundaries = grouped ? list_length(query->keys) : 0;
 	/* each set of distinct values is grouped by keys and values */
 	foreach (lc, query->aggs)
-		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
-		{
-			engine.work.values += count_set_values(query);
-			engine.work.numbered += has_numbered_values(lfirst_node(Aggref, lc));
-		}
+	{
+		const Aggref *aggref = lfirst_node(Aggref, lc);
+
+		if (aggref->aggdistinct == NIL)
+			continue;
+		engine.work.values += count_set_values(query);
+		engine.work.numbered += is_numbered(linitial_node(TargetEntry, aggref->args)->expr);
+	}
 	engine.work.fallbacks = fallback_cost(query, &engine);
 	engine.ordered_sets = supported_any_ordered_set(query->aggs);
 	engine.input.parallel = child->parallel_aware || child->parallel_workers > 0;
-	foreach (lc, query->keys)
-	{
-		int16 scale;
-
-		engine.work.numbered += engine.input.parallel &&
-			spec_column_type(exprType(lfirst(lc)), exprTypmod(lfirst(lc)), &scale) == COLUMN_DATUM;
-	}
+	if (engine.input.parallel)
+		engine.work.numbered += count_numbered(query->keys);
 	if (sorts)
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
@@ -483,26 +492,13 @@ plan_exchange_cost(GroupQuery *query, const Path *partial)
 	return cost;
 }
 
-/* Returns how many of these expressions have a type by reference. */
-static int
-count_references(List *exprs)
-{
-	int n = 0;
-	int16 scale;
-	ListCell *lc;
-
-	foreach (lc, exprs)
-		n += spec_column_type(exprType(lfirst(lc)), exprTypmod(lfirst(lc)), &scale) == COLUMN_DATUM;
-	return n;
-}
-
 /* Returns what lookups of keys, of which so many are different, cost beyond engine_cost(). */
 static Cost
 lookup_misses(List *keys, double different, double rows)
 {
 	return different < CACHED_GROUPS ?
 		0 :
-		rows * (LOOKUP_MISS_COST + count_references(keys) * REFERENCE_COST);
+		rows * (LOOKUP_MISS_COST + count_numbered(keys) * REFERENCE_COST);
 }
 
 double
@@ -530,7 +526,7 @@ plan_cost_scale(GroupQuery *query)
 	{
 		List *vars = pull_var_clause((Node *) lfirst_node(RestrictInfo, lc)->clause, 0);
 
-		misses += rel->tuples * REFERENCE_COST * Min(count_references(vars), 1);
+		misses += rel->tuples * REFERENCE_COST * Min(count_numbered(vars), 1);
 	}
 	return misses > 0 ? counted / (counted + misses) : 1;
 }

@@ -6,11 +6,9 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -18,6 +16,7 @@
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 
+#include "analysis/analysis.h"
 #include "cache/store.h"
 #include "common/compat.h"
 #include "plan/group_query.h"
@@ -66,23 +65,6 @@ plan_cached_share(PlannerInfo *root, RelOptInfo *rel)
  * integers, decimals and texts: vectors take 1.5 to 3 ns for an operator and a row, and core 24 ns.
  */
 #define VECTOR_CONDITION 0.125
-
-/* Walker for check_functions_in_node(): returns whether the function is not core's. */
-static bool
-is_users_function(Oid function, void *context)
-{
-	return function >= FirstNormalObjectId;
-}
-
-/* Walker: returns true at what vectors do not compute, or not faster. */
-static bool
-needs_executor(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	return IsA(node, SubPlan) || check_functions_in_node(node, is_users_function, NULL) ||
-		expression_tree_walker(node, needs_executor, context);
-}
 
 /* Returns the cost of reading a page of the table's tablespace sequentially. */
 static Cost
@@ -174,10 +156,12 @@ conditions_saving(PlannerInfo *root, Path *scan)
 		return 0;
 	foreach (lc, rel->baserestrictinfo)
 	{
+		Node *clause = (Node *) lfirst_node(RestrictInfo, lc)->clause;
 		QualCost one;
 
 		cost_qual_eval_node(&one, lfirst(lc), root);
-		if (!needs_executor((Node *) lfirst_node(RestrictInfo, lc)->clause, NULL))
+		/* vectors compute these not at all, or not faster */
+		if (!contain_subplans(clause) && !expr_calls_users_function(clause))
 			saving += one.per_tuple * (1 - VECTOR_CONDITION);
 	}
 	if (saving > 0)

@@ -264,26 +264,44 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 #define MOST_EXECUTED 0.1
 
 /*
+ * Costs of a path over lookups and of one over core's cheapest joins, with what core's estimates of
+ * their joins omit (warm_cost.c).
+ */
+typedef struct WholeCosts
+{
+	Cost lookups;
+	Cost core;
+} WholeCosts;
+
+/* other: the cost of a path over core's cheapest joins, as core estimates it */
+static WholeCosts
+whole_costs(GroupQuery *query, const CustomPath *cpath, Path *lookups, Cost other)
+{
+	PlannerInfo *root = query->root;
+
+	return (WholeCosts){.lookups = cpath->path.total_cost + plan_omitted_cost(root, lookups),
+						.core =
+							other + plan_omitted_cost(root, query->input_rel->cheapest_total_path)};
+}
+
+/*
  * Replaces the cost of a path over lookups by one that can be compared with `other`, the cost of a
- * path over core's cheapest joins: core's estimates omit a part of it (warm_cost.c), and perhaps
- * one of the inner sides of lookups.  If joins that core executes in inner sides cost much, they
- * are not compared: such joins are often chosen because too few rows are expected.
+ * path over core's cheapest joins: core's estimates omit a part of that, and perhaps one of the
+ * inner sides of lookups.  If joins that core executes in inner sides cost much, they are not
+ * compared: such joins are often chosen because too few rows are expected.
  */
 static void
-scale_to_joins(GroupQuery *query, CustomPath *cpath, Path *lookups, Cost other)
+scale_to_joins(GroupQuery *query, CustomPath *cpath, Path *lookups, Cost other, WholeCosts whole)
 {
 	Path *path = &cpath->path;
-	Cost whole = other + plan_omitted_cost(query->root, query->input_rel->cheapest_total_path);
-	Cost own = path->total_cost + plan_omitted_cost(query->root, lookups);
-
 	double scale = 1;
 
-	if (path->total_cost <= 0 || whole <= 0)
+	if (path->total_cost <= 0 || whole.core <= 0)
 		return;
-	if (lookup_joins_executed_cost(query->root, lookups) < MOST_EXECUTED * own)
-		scale = other / whole;
-	path->startup_cost *= own / path->total_cost * scale;
-	path->total_cost = own * scale;
+	if (lookup_joins_executed_cost(query->root, lookups) < MOST_EXECUTED * whole.lookups)
+		scale = other / whole.core;
+	path->startup_cost *= whole.lookups / path->total_cost * scale;
+	path->total_cost = whole.lookups * scale;
 }
 
 /*
@@ -292,19 +310,17 @@ scale_to_joins(GroupQuery *query, CustomPath *cpath, Path *lookups, Cost other)
  * core's cheapest joins
  */
 static bool
-beats_joins(GroupQuery *query, const CustomPath *cpath, Path *lookups, Cost other)
+beats_joins(GroupQuery *query, Path *lookups, Cost other, WholeCosts whole)
 {
 	PlannerInfo *root = query->root;
 	Path *cheapest = query->input_rel->cheapest_total_path;
 	Cost fed;
 	bool is_fed = lookup_joins_cost(root, cheapest, &fed);
 	Cost own = plan_warm_saving(root, lookups, true, WARM_PAGE_COST);
-	Cost cost = cpath->path.total_cost + plan_omitted_cost(root, lookups);
-	Cost page_cost = cost > other ? WARM_LEAST_PAGE_COST : WARM_PAGE_COST;
+	Cost page_cost = whole.lookups > other ? WARM_LEAST_PAGE_COST : WARM_PAGE_COST;
 	Cost saving = plan_warm_saving(root, cheapest, is_fed, page_cost);
 
-	other += plan_omitted_cost(root, cheapest);
-	return saving <= own || cost - own < (other - saving) * WARM_TOLERANCE;
+	return saving <= own || whole.lookups - own < (whole.core - saving) * WARM_TOLERANCE;
 }
 
 /*
@@ -316,6 +332,7 @@ add_lookup_path(GroupQuery *query, LookupReader reader, bool sorts, Cost other)
 {
 	Path *lookups = lookup_joins_path(query->root, query->input_rel, reader);
 	CustomPath *cpath;
+	WholeCosts whole;
 	double scanned;
 
 	if (lookups == NULL)
@@ -324,9 +341,10 @@ add_lookup_path(GroupQuery *query, LookupReader reader, bool sorts, Cost other)
 	if (reader == LOOKUPS_GPU && plan_resident_share(query, lookups, &scanned) <= 0)
 		return;
 	cpath = make_path(query, lookups, false, sorts);
-	if (!beats_joins(query, cpath, lookups, other))
+	whole = whole_costs(query, cpath, lookups, other);
+	if (!beats_joins(query, lookups, other, whole))
 		return;
-	scale_to_joins(query, cpath, lookups, other);
+	scale_to_joins(query, cpath, lookups, other, whole);
 	add_group_path(query, (Path *) cpath);
 }
 
@@ -464,11 +482,16 @@ static Cost
 workers_cost(GroupQuery *query, const Path *partial)
 {
 	Cost exchange = plan_exchange_cost(query, partial);
-	Cost worker = scaled_worker_cost(query, partial);
+	Cost worker = plan_worker_cost(query->root, partial);
 
-	/* exchanging a group takes as long as lookups of one or two rows that miss the caches */
 	if (worker > 0)
-		exchange *= Min(1, EXCHANGE_SCALE * plan_cost_scale(query));
+	{
+		double scale = plan_cost_scale(query);
+
+		worker *= scale;
+		/* exchanging a group takes as long as lookups of one or two rows that miss the caches */
+		exchange *= Min(1, EXCHANGE_SCALE * scale);
+	}
 	return exchange + plan_workers_cost(worker, partial->parallel_workers);
 }
 
@@ -495,7 +518,7 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest, Cost joined)
 	cpath->path.total_cost += exchange;
 	cpath->path.startup_cost += exchange;
 	if (joined > 0)
-		scale_to_joins(query, cpath, partial, joined);
+		scale_to_joins(query, cpath, partial, joined, whole_costs(query, cpath, partial, joined));
 	if (!query->partial)
 		add_group_path(query,
 					   (Path *) create_gather_path(query->root, query->grouped_rel, &cpath->path,
