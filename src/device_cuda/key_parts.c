@@ -133,7 +133,7 @@ parts_locate(DeviceQuery *query, const Rows *rows, const void *keys, bool *taken
 {
 	bool overflow;
 	int64_t n;
-	DeviceStatus status;
+	DeviceStatus status = DEVICE_OK;
 
 	*taken = false;
 	if (!may_partition(query, rows))
@@ -144,16 +144,14 @@ parts_locate(DeviceQuery *query, const Rows *rows, const void *keys, bool *taken
 	if (overflow)
 		DEVICE_CHECK(
 			partition_rows(query, rows, keys, (double) rows->nrows, &n, taken, &overflow, error));
+	if (*taken)
+	{
+		status = groups_add_parts(query, &query->parted.parts, n, error);
+		/* a lookup of each row needs less memory */
+		*taken = status != DEVICE_NO_MEMORY;
+	}
 	if (!*taken)
 	{
-		memory_release(query, &query->parted.memory);
-		return DEVICE_OK;
-	}
-	status = groups_add_parts(query, &query->parted.parts, n, error);
-	/* a lookup of each row needs less memory */
-	if (status == DEVICE_NO_MEMORY)
-	{
-		*taken = false;
 		memory_release(query, &query->parted.memory);
 		return DEVICE_OK;
 	}

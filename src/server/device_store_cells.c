@@ -7,6 +7,17 @@
 
 #include "server/device_store_internal.h"
 
+/* Returns the stored cells of a name, or NULL. */
+static StoreCells *
+find_name(Store *store, const WireCellsName *name)
+{
+	StoreCells *cells = *store_cells_bucket(store, name);
+
+	while (cells && memcmp(&cells->name, name, sizeof(*name)) != 0)
+		cells = cells->next;
+	return cells;
+}
+
 /*
  * Returns the stored cells of a table, or NULL. Cells that have the name and another layout are
  * those of a client that lies.
@@ -14,10 +25,8 @@
 static StoreCells *
 find_cells(Store *store, const WireCellsName *name, const VectorTable *table)
 {
-	StoreCells *cells = *store_cells_bucket(store, name);
+	StoreCells *cells = find_name(store, name);
 
-	while (cells && memcmp(&cells->name, name, sizeof(*name)) != 0)
-		cells = cells->next;
 	return cells && cells->n == table->n && cells->form == table->form ? cells : NULL;
 }
 
@@ -57,10 +66,8 @@ keep_cells(Store *store, const WireCellsName *name, const VectorTable *table, co
 	DeviceStatus status;
 
 	*kept = NULL;
-	for (cells = *store_cells_bucket(store, name); cells; cells = cells->next)
-		if (memcmp(&cells->name, name, sizeof(*name)) == 0)
-			return DEVICE_OK;
-	if (!has_entry(store, use) || (cells = calloc(1, sizeof(*cells))) == NULL)
+	if (find_name(store, name) || !has_entry(store, use) ||
+		(cells = calloc(1, sizeof(*cells))) == NULL)
 		return DEVICE_OK;
 	*cells =
 		(StoreCells){.name = *name, .n = table->n, .form = table->form, .last = use, .before = use};
