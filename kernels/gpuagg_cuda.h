@@ -510,7 +510,7 @@ extern "C"
 		int32_t *bins;     /* [group]; the caller fills it */
 		int dense;         /* gpuagg_group_adopt was called: the bins are the numbers of groups */
 		int nparts;        /* partitions */
-		int most_groups;   /* of a partition */
+		int most_groups;   /* groups of a partition, at most */
 		int most_splits;   /* split partitions */
 		uint32_t *first;   /* [partition] first group */
 		uint32_t *ngroups; /* [partition] groups */

@@ -300,7 +300,7 @@ struct KeyPlan
 {
 	int key_bytes;
 	int log2_parts;
-	int log2_groups; /* of the first of two steps; 0: there is one step */
+	int log2_groups; /* log2 of the first step's partitions; 0: there is one step */
 	PartPlan part;
 	u32 *group_cursor;
 	void *moved_keys; /* by partition */

@@ -78,7 +78,7 @@ template <> struct MovedValue<8>
 /* Arguments of the kernels that number groups. */
 struct NumberArgs
 {
-	const void *keys; /* of moved rows */
+	const void *keys; /* keys of moved rows */
 	uint16_t *number;
 	GpuaggHashKey hash;
 	int log2_parts;

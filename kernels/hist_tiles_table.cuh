@@ -112,7 +112,7 @@ struct alignas(16) TileTable
 	uint4 step[VECTOR_MAX_INSTRUCTIONS];
 	VectorConstant constant[VECTOR_MAX_CONSTANTS];
 	VectorTable table[GPUAGG_MAX_TABLES];
-	const uint8_t *cells[GPUAGG_MAX_TABLES]; /* of each table, in device memory */
+	const uint8_t *cells[GPUAGG_MAX_TABLES]; /* cells of each table, in device memory */
 	StagedColumn staged_column[MOST_STAGED];
 	SourceColumn source[SOURCES];
 	u32 nstaged;

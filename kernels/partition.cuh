@@ -36,7 +36,7 @@ struct PartTile
 	u32 parts;
 	u32 key_bytes;                  /* bytes of a key, which decides the partition */
 	u32 stage_bytes;                /* bytes of a value of the widest column */
-	u32 rows = PARTITION_TILE_ROWS; /* of a tile */
+	u32 rows = PARTITION_TILE_ROWS; /* rows of a tile */
 
 	/* Returns the stage of the keys, which are in the order of partitions. */
 	__device__ __forceinline__ char *

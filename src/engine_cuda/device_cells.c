@@ -27,7 +27,7 @@
 /* What decides the cells of a join's table, beside its entries. */
 typedef struct CellsIdentity
 {
-	uint64 serial; /* of the kept lookup */
+	uint64 serial; /* number of the kept lookup */
 	int64 least;   /* as in VectorTable */
 	uint32 n;
 	uint32 form;

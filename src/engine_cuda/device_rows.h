@@ -77,7 +77,7 @@ typedef struct Resident
 	uint16 codes[WIRE_MAX_RESIDENT_COLS];
 	int coded[WIRE_MAX_RESIDENT_COLS];
 	bool by_column;                       /* these keys are the column's codes (column_keys.c) */
-	const uint8 *cells[WIRE_MAX_TABLES];  /* of each lookup over a stored column */
+	const uint8 *cells[WIRE_MAX_TABLES];  /* cells of each lookup over a stored column */
 	const uint32 *order[WIRE_MAX_TABLES]; /* [rank] code, for each lookup of ranks */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;

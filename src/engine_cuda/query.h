@@ -70,7 +70,7 @@ typedef struct CudaColumn
 	double safe;      /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
 	uint32 values;    /* offsets in a buffer */
 	uint32 validity;
-	Dictionary *dict;        /* of values that have dictionary codes */
+	Dictionary *dict;        /* numbers values that have dictionary codes */
 	const KeySpec *equality; /* how these are compared */
 	/*
 	 * With dictionary codes or ranks: the codes of all rows at the server are those of a stored

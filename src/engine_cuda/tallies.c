@@ -30,10 +30,10 @@ typedef struct ValueReader
 	const int64 *firsts;   /* [group] position of its first value */
 	const int64 *distinct; /* [group] number of its values */
 	int ngroups;
-	int group;  /* of the next value that will be picked */
-	int64 next; /* its number in the group */
-	uint32 n;   /* values that are picked */
-	uint32 at;  /* of these, were read */
+	int group;  /* the next value that will be picked is one of this group */
+	int64 next; /* the number of that value in the group */
+	uint32 n;   /* number of values that are picked */
+	uint32 at;  /* number of these that were read */
 	int32 *places;
 	Picked picked;
 } ValueReader;
@@ -43,8 +43,8 @@ typedef struct StateMaker
 {
 	const FallbackAgg *fallback;
 	const CudaColumn *col;
-	const ColumnSpec *spec; /* of that column */
-	Oid type;               /* of the aggregate's argument */
+	const ColumnSpec *spec; /* the same column in the engine's spec */
+	Oid type;               /* type of the aggregate's argument */
 	MemoryContext cxt;      /* for states */
 	MemoryContext conversions;
 	void *state; /* NULL: there is none */
