@@ -502,12 +502,10 @@ lookup_misses(List *keys, double different, double rows)
 }
 
 double
-plan_cost_scale(GroupQuery *query)
+plan_cost_scale(GroupQuery *query, Cost work)
 {
 	const RelOptInfo *rel = query->input_rel;
 	double rows = rel->rows;
-	Cost counted = rel->tuples * gpuagg_cache_row_cost + rows * gpuagg_row_cost +
-		rows * gpuagg_slot_cost * (list_length(query->keys) + list_length(query->aggs));
 	Cost misses = lookup_misses(query->keys, query->groups, rows);
 	ListCell *lc;
 
@@ -528,7 +526,7 @@ plan_cost_scale(GroupQuery *query)
 
 		misses += rel->tuples * REFERENCE_COST * Min(count_numbered(vars), 1);
 	}
-	return misses > 0 ? counted / (counted + misses) : 1;
+	return misses > 0 ? work / (work + misses) : 1;
 }
 
 /*

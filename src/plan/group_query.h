@@ -135,9 +135,10 @@ extern Cost plan_child_cost(PlannerInfo *root, Path *child);
 extern Cost plan_exchange_cost(GroupQuery *query, const Path *partial);
 /*
  * Returns the share of the time of a scan of cached columns that its costs account for, from 0 to
- * 1. They leave out what misses of the processor's caches take, as core's costs do.
+ * 1. They leave out what misses of the processor's caches take, as core's costs do.  work: the cost
+ * of the scan by one process
  */
-extern double plan_cost_scale(GroupQuery *query);
+extern double plan_cost_scale(GroupQuery *query, Cost work);
 /* A group that is exchanged accounts for so many times its cost of the time, like 150 ns. */
 #define EXCHANGE_SCALE 15.0
 /* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
@@ -181,6 +182,8 @@ extern Cost plan_warm_saving(PlannerInfo *root, Path *path, bool fed, Cost page_
 
 /* Returns the cost of each worker of a path over this partial path; 0: core's costs suffice. */
 extern Cost plan_worker_cost(PlannerInfo *root, const Path *partial);
+/* Returns how many processes n workers and the leader count for. */
+extern double plan_participants(int n);
 /* Returns the cost of n workers, if `worker` is that of each. */
 extern Cost plan_workers_cost(Cost worker, int n);
 /*

@@ -466,31 +466,24 @@ add_missed_scan(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Returns the cost of a worker beside the query's other costs, which stand for more time where
- * lookups miss the processor's caches.
+ * Returns the cost of the workers of a path over this partial path, and of what they exchange with
+ * the leader.  work: the cost of a path by one process
  */
 static Cost
-scaled_worker_cost(GroupQuery *query, const Path *partial)
-{
-	Cost worker = plan_worker_cost(query->root, partial);
-
-	return worker > 0 ? worker * plan_cost_scale(query) : 0;
-}
-
-/* Returns the cost of the workers of a partial path, and of what they exchange with the leader. */
-static Cost
-workers_cost(GroupQuery *query, const Path *partial)
+workers_cost(GroupQuery *query, const Path *partial, Cost work)
 {
 	Cost exchange = plan_exchange_cost(query, partial);
 	Cost worker = plan_worker_cost(query->root, partial);
 
 	if (worker > 0)
 	{
-		double scale = plan_cost_scale(query);
+		double scale = plan_cost_scale(query, work);
 
 		worker *= scale;
 		/* exchanging a group takes as long as lookups of one or two rows that miss the caches */
 		exchange *= Min(1, EXCHANGE_SCALE * scale);
+		/* and what core adds to start workers stands for less time beside these costs */
+		exchange -= (1 - scale) * parallel_setup_cost;
 	}
 	return exchange + plan_workers_cost(worker, partial->parallel_workers);
 }
@@ -501,10 +494,10 @@ workers_cost(GroupQuery *query, const Path *partial)
  * participants in parallel (exec/parallel.c); this also makes a partial path for what is above.
  * Partial aggregates get a partial path in both cases, and no Gather.  cheapest: an index scan that
  * the path must beat, or NULL.  joined: if the partial input is lookups, the cost of a path over
- * core's cheapest joins; else 0
+ * core's cheapest joins; else 0.  work: the cost of a path by one process
  */
 static void
-add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest, Cost joined)
+add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest, Cost joined, Cost work)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
 	CustomPath *side;
@@ -514,9 +507,9 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest, Cost joined)
 		!beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
-	exchange = workers_cost(query, partial);
-	cpath->path.total_cost += exchange;
-	cpath->path.startup_cost += exchange;
+	exchange = workers_cost(query, partial, work);
+	cpath->path.startup_cost = Max(cpath->path.startup_cost + exchange, 0);
+	cpath->path.total_cost = Max(cpath->path.total_cost + exchange, cpath->path.startup_cost);
 	if (joined > 0)
 		scale_to_joins(query, cpath, partial, joined, whole_costs(query, cpath, partial, joined));
 	if (!query->partial)
@@ -596,25 +589,39 @@ core_is_parallel(const RelOptInfo *rel)
 }
 
 /*
+ * Returns the cost of a path by one process that reads what a partial path reads.  other: that of a
+ * path over core's cheapest input
+ */
+static Cost
+one_process_cost(GroupQuery *query, const Path *partial, Cost other)
+{
+	while (IsA(partial, ProjectionPath))
+		partial = ((const ProjectionPath *) partial)->subpath;
+	return query->input_rel->reloptkind == RELOPT_BASEREL && partial->pathtype == T_SeqScan ?
+		make_path(query, sequential_scan(query, 0), false, false)->path.total_cost :
+		other;
+}
+
+/*
  * Returns a partial path that computes the query's inputs: core's, or a scan of the same table by
- * another number of workers if that takes less time (workers.c).
+ * another number of workers if that takes less time (workers.c).  work: the cost of a path by one
+ * process
  */
 static Path *
-partial_scan(GroupQuery *query, Path *partial)
+partial_scan(GroupQuery *query, Path *partial, Cost work)
 {
 	RelOptInfo *rel = query->input_rel;
-	Cost worker = rel->reloptkind == RELOPT_BASEREL ? scaled_worker_cost(query, partial) : 0;
+	Cost worker = rel->reloptkind == RELOPT_BASEREL ? plan_worker_cost(query->root, partial) : 0;
 	int workers;
-	CustomPath *serial;
 	Path *scan = partial;
 
 	while (IsA(scan, ProjectionPath))
 		scan = ((ProjectionPath *) scan)->subpath;
 	if (worker <= 0 || scan->pathtype != T_SeqScan)
 		return plan_path_of_inputs(query, partial);
-	serial = make_path(query, sequential_scan(query, 0), false, false);
 	workers = max_parallel_workers_per_gather * plan_cached_share(query->root, rel);
-	workers = plan_choose_workers(serial->path.total_cost, worker,
+	/* a worker's time beside costs that leave out a part of the scan's time */
+	workers = plan_choose_workers(work, worker * plan_cost_scale(query, work),
 								  Max(workers, partial->parallel_workers));
 	return workers != partial->parallel_workers ? sequential_scan(query, workers) :
 												  plan_path_of_inputs(query, partial);
@@ -630,6 +637,7 @@ add_parallel_paths(GroupQuery *query, Cost other)
 	RelOptInfo *rel = query->input_rel;
 	Path *lookups = lookup_joins_path(query->root, rel, LOOKUPS_PARTICIPANT);
 	Path *cheapest;
+	Cost work;
 	const char *why;
 
 	if (!query->grouped_rel->consider_parallel || (rel->partial_pathlist == NIL && !lookups))
@@ -646,19 +654,21 @@ add_parallel_paths(GroupQuery *query, Cost other)
 		return;
 	}
 	if (lookups)
-		add_parallel_path(query, plan_path_of_inputs(query, lookups), NULL, other);
+		add_parallel_path(query, plan_path_of_inputs(query, lookups), NULL, other, other);
 	if (rel->partial_pathlist == NIL)
 		return;
 	cheapest = linitial(rel->partial_pathlist);
-	add_parallel_path(query, partial_scan(query, cheapest), NULL, 0);
+	work = one_process_cost(query, cheapest, other);
+	add_parallel_path(query, partial_scan(query, cheapest, work), NULL, 0, work);
 	if (may_miss_scan(query, cheapest))
 		add_parallel_path(
 			query,
 			partial_scan(query,
 						 sequential_scan(query,
 										 compute_parallel_worker(rel, rel->pages, -1,
-																 max_parallel_workers_per_gather))),
-			cheapest, 0);
+																 max_parallel_workers_per_gather)),
+						 work),
+			cheapest, 0, work);
 }
 
 /*

@@ -62,6 +62,13 @@ plan_worker_cost(PlannerInfo *root, const Path *partial)
 	return Min(gpuagg_worker_cost, parallel_setup_cost) * plan_cached_share(root, rel);
 }
 
+/* As core's get_parallel_divisor(). */
+double
+plan_participants(int n)
+{
+	return parallel_leader_participation ? n + Max(1 - 0.3 * n, 0) : n;
+}
+
 Cost
 plan_workers_cost(Cost worker, int n)
 {
@@ -77,9 +84,7 @@ plan_choose_workers(Cost work, Cost worker, int most)
 	work = Max(work - START_WORKERS * worker, 0);
 	for (int n = 1; n <= most; n++)
 	{
-		/* as in core's get_parallel_divisor() */
-		double leader = parallel_leader_participation ? Max(1 - 0.3 * n, 0) : 0;
-		Cost cost = work / (n + leader) + n * worker;
+		Cost cost = work / plan_participants(n) + n * worker;
 
 		if (n == 1 || cost < least)
 		{
