@@ -31,7 +31,8 @@ PG_CFLAGS = -MMD -MP $(OPTIMIZE) -ffp-contract=off -Wextra -Wno-unused-parameter
 CLANG_FLAGS = $(if $(findstring clang,$(shell $(CC) --version)),-Wno-ignored-optimization-argument -Wno-unknown-warning-option -Wno-cast-function-type-strict \
               -Wno-unknown-warning-option -Wno-ignored-attributes)
 # Processes compare the build id before they share plans and memory, see src/common/build_id.h.
-SHLIB_LINK = -Wl,--build-id $(SANITIZE_FLAGS)
+# The library's own functions are called directly. Else each process looks up their names when it first calls them.
+SHLIB_LINK = -Wl,--build-id -Wl,-Bsymbolic-functions $(SANITIZE_FLAGS)
 SANITIZE_FLAGS = $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 comma = ,
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
