@@ -14,9 +14,6 @@
 
 #include "engine_cpu/engine_cpu_internal.h"
 
-/* Values are prefetched for a group that comes so many groups later. */
-#define VALUES_AHEAD 16
-
 /* The value of a Datum key of a group in shared memory. */
 typedef struct SharedValue
 {
@@ -80,19 +77,6 @@ static inline size_t
 align_value(size_t at, int16 typlen, Datum value)
 {
 	return typlen == -1 && VARATT_IS_SHORT(DatumGetPointer(value)) ? at : MAXALIGN(at);
-}
-
-/*
- * Prefetches the values of groups that come after group g.  Groups lie in the order in which they
- * were met, and values in that of their own first rows, so that most would miss the caches.
- */
-static inline void
-prefetch_values(const GroupTable *table, uint32 g)
-{
-	if (g + 2 * VALUES_AHEAD < table->ngroups)
-		group_keys_prefetch(&table->keys, group_row(table, g + 2 * VALUES_AHEAD), false);
-	if (g + VALUES_AHEAD < table->ngroups)
-		group_keys_prefetch(&table->keys, group_row(table, g + VALUES_AHEAD), true);
 }
 
 /* Returns where the next value may lie if the values of this group begin at `at`. */
@@ -172,36 +156,9 @@ scatter_values(CpuEngine *engine, const uint16 *part, char **starts, char **ends
 			CHECK_FOR_INTERRUPTS();
 			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
 		}
-		prefetch_values(table, g);
 		memcpy(ends[p], row, table->row_size);
 		write_values(engine, row, starts[p], &values[p], shared_values(engine, ends[p]));
 		ends[p] += stride;
-	}
-}
-
-/*
- * Sets the part of each group, how many groups each part has, and where the values of a part would
- * end if they began at 0.
- */
-static void
-measure_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts,
-			  size_t *bytes)
-{
-	const GroupTable *table = engine->table;
-
-	memset(counts, 0, sink->nparts * sizeof(*counts));
-	memset(bytes, 0, sink->nparts * sizeof(*bytes));
-	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		const char *row = group_row(table, g);
-		int p;
-
-		if (g % EXCHANGE_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		prefetch_values(table, g);
-		p = part[g] = group_part(sink, group_keys_row_hash(&table->keys, row));
-		counts[p]++;
-		bytes[p] = add_value_sizes(engine, row, bytes[p]);
 	}
 }
 
@@ -225,12 +182,18 @@ cpu_share_values(CpuEngine *engine, GroupSink *sink)
 	counts = palloc(sink->nparts * sizeof(*counts));
 	bytes = palloc(sink->nparts * sizeof(*bytes));
 	values = palloc(sink->nparts * sizeof(*values));
-	measure_parts(engine, sink, part, counts, bytes);
+	cpu_count_parts(engine, sink, part, counts);
+	for (int p = 0; p < sink->nparts; p++)
+		bytes[p] = values[p] = counts[p] * stride;
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		if (g % EXCHANGE_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		bytes[part[g]] = add_value_sizes(engine, group_row(table, g), bytes[part[g]]);
+	}
 	for (int p = 0; p < sink->nparts; p++)
 	{
-		/* the rows take a multiple of the values' alignment */
-		values[p] = counts[p] * stride;
-		bytes[p] = TYPEALIGN(CACHE_LINE, values[p] + bytes[p]);
+		bytes[p] = TYPEALIGN(CACHE_LINE, bytes[p]);
 		total += bytes[p];
 	}
 	if (group_table_memory(table) + total + table->ngroups * sizeof(*part) <= engine->env.mem_limit)

@@ -17,7 +17,6 @@
 #include "utils/memutils.h"
 
 #include "aggregates/partial_call.h"
-#include "analysis/analysis.h"
 #include "composite/composite.h"
 #include "exec/exec.h"
 #include "feed/sorted_feed.h"
@@ -110,18 +109,6 @@ input_column(const GpuAggState *state, int input)
 	return TupleDescAttr(ExecGetResultType(state->child), state->plan->input_resno[input] - 1);
 }
 
-/*
- * Returns whether equal results of an expression look the same because it is a function, such as
- * extract(), whose numeric results all have one display scale.
- */
-static bool
-results_look_the_same(Node *expr)
-{
-	int16 scale;
-
-	return IsA(expr, FuncExpr) && exprType(expr) == NUMERICOID && expr_decimal_shape(expr, &scale);
-}
-
 /* Translates the plan into a spec.  Evaluates the parameters of aggregates, such as bounds. */
 static void
 build_spec(GpuAggState *state, const SlotSupport *support)
@@ -137,14 +124,10 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
-	{
-		Node *expr = (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr;
-
-		key_spec_init(spec, &spec->keys[k], expr, plan->key_input[k], plan->key_eq[k],
-					  plan->key_hash[k], plan->key_collation[k]);
-		if (results_look_the_same(expr))
-			spec->keys[k].varies = false;
-	}
+		key_spec_init(spec, &spec->keys[k],
+					  (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
+					  plan->key_input[k], plan->key_eq[k], plan->key_hash[k],
+					  plan->key_collation[k]);
 	add_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
 	state->fractions = palloc0(sizeof(ExprState *) * (plan->naggs + 1));

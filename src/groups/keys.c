@@ -681,14 +681,6 @@ group_key_hash(const GroupKeys *keys, const char *row, int key)
 }
 
 void
-group_keys_prefetch(const GroupKeys *keys, const char *row, bool bytes)
-{
-	for (int k = 0; k < keys->spec->nkeys; k++)
-		if (keys->spec->keys[k].kind == KEY_DATUM)
-			dictionary_prefetch(keys->dicts[k], (int32) packed_bits(&keys->layout[k], row), bytes);
-}
-
-void
 group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
 				 Datum *values, bool *nulls)
 {

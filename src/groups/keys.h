@@ -113,11 +113,6 @@ extern void group_keys_carry_last(GroupKeys *keys, char *row);
 extern Datum group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull);
 /* Returns the dictionary's hash of a key that is a dictionary code. */
 extern uint32 group_key_hash(const GroupKeys *keys, const char *row, int key);
-/*
- * Prefetches what the functions above read for the Datum keys of a row of a hash table: what their
- * dictionaries have for the keys' codes; bytes: then the values that lie elsewhere
- */
-extern void group_keys_prefetch(const GroupKeys *keys, const char *row, bool bytes);
 /* Returns a key's SQL values of n rows, which are row_size bytes apart. */
 extern void group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
 							 Datum *values, bool *nulls);

@@ -862,18 +862,6 @@ dictionary_value(const Dictionary *dict, int32 code, bool *isnull)
 	return dict->values[code];
 }
 
-void
-dictionary_prefetch(const Dictionary *dict, int32 code, bool bytes)
-{
-	if (!bytes)
-	{
-		__builtin_prefetch(&dict->values[code]);
-		__builtin_prefetch(&dict->value_hashes[code]);
-	}
-	else if (!dict->typbyval)
-		__builtin_prefetch(DatumGetPointer(dict->values[code]));
-}
-
 uint32
 dictionary_hash(const Dictionary *dict, int32 code)
 {

@@ -35,11 +35,6 @@ extern void dictionary_lookup(Dictionary *dict, const Column *col, int nrows, in
 extern void dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes);
 /* Returns the value kept for a code, which belongs to the dictionary; sets *isnull. */
 extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
-/*
- * Prefetches what dictionary_value() and dictionary_hash() read for a code.  bytes: the value that
- * lies elsewhere, after dictionary_value() has been prefetched
- */
-extern void dictionary_prefetch(const Dictionary *dict, int32 code, bool bytes);
 /* Replaces the random seed; only before the first value. */
 extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
 
