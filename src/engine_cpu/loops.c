@@ -137,10 +137,11 @@ prefetch_beyond(const void *block, size_t bytes)
 		uint32 i = 0; \
 		for (; i + SUM_BLOCK <= n; i += SUM_BLOCK) \
 		{ \
+			const value_t *from = x + i; \
 			block_t block = 0; \
-			prefetch_beyond(x + i, SUM_BLOCK * sizeof(value_t)); \
+			prefetch_beyond(from, SUM_BLOCK * sizeof(value_t)); \
 			for (int k = 0; k < SUM_BLOCK; k++) \
-				block += x[i + k]; \
+				block += from[k]; \
 			sum += block; \
 		} \
 		for (; i < n; i++) \
@@ -165,12 +166,13 @@ sum_wide_values(const int64 *x, uint32 n)
 
 	for (uint32 from = 0; from < n; from += SUM_BLOCK)
 	{
-		uint32 end = Min(n - from, SUM_BLOCK) + from;
+		const int64 *block = x + from;
+		int size = Min(n - from, SUM_BLOCK);
 
-		prefetch_beyond(x + from, (end - from) * sizeof(int64));
-		for (uint32 i = from; i < end; i++)
+		prefetch_beyond(block, size * sizeof(int64));
+		for (int i = 0; i < size; i++)
 		{
-			uint64 bits = (uint64) x[i] ^ (uint64) PG_INT64_MIN;
+			uint64 bits = (uint64) block[i] ^ (uint64) PG_INT64_MIN;
 
 			low += (uint32) bits;
 			high += bits >> 32;
