@@ -111,7 +111,7 @@ bins_as_column(const GpuaggBins &b)
 
 /*
  * Chooses an exchange where the model has chosen a partition, or where the caller demands it. Float
- * sums then have three digits, to save registers.
+ * sums then have digits, whose carries need no order.
  */
 static void
 choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, int block_bits)
@@ -122,7 +122,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	trial.bins = bins_as_column(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
-	hist_size_slots(trial, {3, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
+	hist_size_slots(trial, {FIX_DIGITS, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
 	if (!hist_exchange_supports(trial, facts, always))
 		return;
 	plan.args = trial;
@@ -131,8 +131,8 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 }
 
 /*
- * Chooses the form of slots with a form, and lays out their words. Float sums get four digits where
- * that costs no further pass, else three. In the same way, with more bins, the carries of float
+ * Chooses the form of slots with a form, and lays out their words. Float sums are chains where that
+ * costs no further pass, else digits. In the same way, with more bins, the carries of float
  * sums, deviations and narrow integer sums move to limbs in device memory, and a COUNT shares the
  * word of an ACCUM slot.
  */
@@ -394,7 +394,9 @@ static GpuaggCudaStatus
 plan_key_parts(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	static const HistWidth widths[] = {
-		{4, 24, false, false}, {4, 28, false, false}, {3, 28, false, false}};
+		{FIX_CHAIN_WORDS, 24, false, false},
+		{FIX_CHAIN_WORDS, 28, false, false},
+		{FIX_DIGITS, 28, false, false}};
 	const GpuaggKeyParts &parts = *hist->parts;
 	HistArgs &args = plan.args;
 	HistDevice dev = hist_device(facts, args);
@@ -497,7 +499,7 @@ tile_kind(const HistSlot &slot)
 		case HIST_INT:
 			return hist_type_bytes(slot.x.type) <= 4 ? TILE_INT_I32 : TILE_INT_I64;
 		case HIST_FIX:
-			return slot.digits == 3 ? TILE_FIX3 : TILE_FIX4;
+			return is_chain(slot) ? TILE_CHAIN : TILE_FIX3;
 		case HIST_MAX32:
 			return TILE_MAX32;
 		case HIST_MAX64:

@@ -27,7 +27,7 @@
  *	INT		two's complement sum. A word carries into the next one. The carry out of the last word
  *			is dropped, or, with `spill` (also used by FIX), added to a limb in device memory.
  *	INTSQ	two's complement sum of squares of integers
- *	FIX		sum of doubles as a multiple of 2^e0, in signed digits of 24 or 27 bits (see below)
+ *	FIX		sum of doubles as a multiple of 2^e0, in a chain of words or in signed digits (see below)
  *	ACCUM	COUNT, then the sums of x and of x * x in fixed point, in signed digits of 24 or 28 bits
  *			(hist_moments.cuh). The sums are exact, so nothing cancels. Carries out of the top word
  *			of either sum go to the limb of that word.
@@ -80,7 +80,7 @@ enum HistTile
 	TILE_INT_I32,
 	TILE_INT_I64,
 	TILE_FIX3,
-	TILE_FIX4,
+	TILE_CHAIN,
 	TILE_MAX32,
 	TILE_MAX64,
 	TILE_SQUARES
@@ -101,7 +101,7 @@ struct HistSlot
 	int input_words;       /* words of an INT input (1, 2 or 4) or of an INTSQ square (2 or 4) */
 	int words;      /* words of an INT, INTSQ or FIX sum, of a wide sum, or of ACCUM's sum of x */
 	int words2;     /* words of a wide sum of products, or of ACCUM's sum of x * x */
-	int digits;     /* FIX: digits that a value is split into, 3 or 4 */
+	int digits;     /* FIX: digits that a value is split into, or FIX_CHAIN_WORDS */
 	int digit_bits; /* ACCUM: bits of a digit, 24 or 28 */
 	int tile;       /* HistTile */
 	int filter_operand; /* operand of the program that holds the filter, or -1 */
@@ -462,6 +462,20 @@ shared_count(u32 at)
 	asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(at) : "memory");
 }
 
+/* Adds v to a word of shared memory. at: its shared_address(). */
+static __device__ __forceinline__ void
+shared_increase(u32 at, u32 v)
+{
+	asm volatile("red.shared.add.u32 [%0], %1;" : : "r"(at), "r"(v) : "memory");
+}
+
+/* Sets bits of a word of shared memory. at: its shared_address(). */
+static __device__ __forceinline__ void
+shared_or(u32 at, u32 bits)
+{
+	asm volatile("red.shared.or.b32 [%0], %1;" : : "r"(at), "r"(bits) : "memory");
+}
+
 /* Adds v to a word of shared memory and returns its old value. at: its shared_address(). */
 static __device__ __forceinline__ u32
 shared_add(u32 at, u32 v)
@@ -601,47 +615,66 @@ add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
 }
 
 /*
- * FIX: sums of doubles in fixed point.
+ * FIX: sums of doubles in fixed point, in words of shared memory that native atomics change. There
+ * are two layouts.
  *
- * A value is split into 3 or 4 signed digits. To cut off a digit, a large constant is added to the
- * value: the last bit of that sum has the weight of the digit's unit, and the low 32 bits of its
- * bit pattern are the digit. No exponents are compared, and each digit is added to a word of its
- * own.
+ * A chain is a two's complement number of FIX_CHAIN_WORDS words. A value is added word by word: the
+ * carry out of a word is known from the old value that the atomic returns, and goes into what is
+ * added to the next word. The window is placed so that the lowest word of most values is 0, and the
+ * top word only counts carries; zeros are not added. So most rows change two words. The top word
+ * has its number times 2, and in its lowest bit a mark: the bin has rows other than -0, though
+ * their sum may be 0. The row that made word 1 zero sets it.
  *
- * A word overflows after 32 additions at the earliest. The thread whose addition overflows adds the
- * carry to the next word. The lowest digit has a bias that makes it positive, so its word is not
- * zero once a row was added to the bin, unless it overflowed. It has fewer bits, so that its word
- * overflows rarely. One word above the digits takes the last carries.
+ * Digits need less shared memory. A value is split into 3 signed digits, and each is added to a word
+ * of its own, independently of the others. A word overflows after 32 additions at the earliest. The
+ * thread whose addition overflows adds the carry to the next word. The lowest digit has a bias that
+ * makes it positive, so its word is not zero once a row was added to the bin, unless it overflowed.
+ * It has fewer bits, so that its word overflows rarely. One word above the digits takes the last
+ * carries.
  *
- * Three digits are as wide as they can be. Four digits have bits to spare, so they are narrower and
- * overflow less often. They are used for few bins, which get many rows each.
+ * To cut a digit or word off a value, a large constant is added to the value: the last bit of that
+ * sum has the weight of the digit's unit, and the low 32 bits of its bit pattern are the digit. No
+ * exponents are compared.
  */
-#define FIX_LOW_BITS 20 /* bits of the lowest digit */
-#define FIX_MAX_DIGITS 4
+#define FIX_LOW_BITS 20   /* bits of the lowest digit */
+#define FIX_DIGIT_BITS 27 /* bits of the others */
+#define FIX_DIGITS 3
+#define FIX_CHAIN_WORDS 4
+/*
+ * A value of a chain is below 2^(53 + FIX_CHAIN_MAX_SHIFT), and the greatest value of the sample
+ * below 2^(50 + FIX_CHAIN_MAX_SHIFT). If that is less than 2^95, words 1 and 2 hold all bits of
+ * values that are not much smaller than the greatest one.
+ */
+#define FIX_CHAIN_MAX_SHIFT 44
 
-/* Returns how many bits a digit has that is not the lowest, if a value has `digits` digits. */
-static __host__ __device__ __forceinline__ int
-fix_digit_bits(int digits)
+/* Returns whether a slot's float sums are chains. */
+static __host__ __device__ __forceinline__ bool
+is_chain(const HistSlot &slot)
 {
-	return digits == 4 ? 24 : 27;
-}
-
-/* Returns log2 of the weight of word number `word` of a FIX sum, in units of 2^e0. */
-static __host__ __device__ __forceinline__ int
-fix_log2_weight(int digits, int word)
-{
-	return word == 0 ? 0 : FIX_LOW_BITS + fix_digit_bits(digits) * (word - 1);
-}
-
-/* Returns what is added to word number `word` + 1 for a carry out of word number `word`. */
-static __device__ __forceinline__ int
-fix_carry_value(int digits, int word)
-{
-	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : fix_digit_bits(digits)));
+	return slot.form == HIST_FIX && slot.digits == FIX_CHAIN_WORDS;
 }
 
 /*
- * Returns the constant by which fix_cut_digit() cuts off a digit: 1.5 * 2^52 units of the digit.
+ * Returns log2 of the weight of word number `word` of a FIX sum, in units of 2^e0. digits: 3, or
+ * FIX_CHAIN_WORDS.
+ */
+static __host__ __device__ __forceinline__ int
+fix_log2_weight(int digits, int word)
+{
+	return digits == FIX_CHAIN_WORDS ? 32 * word :
+		word == 0                    ? 0 :
+									   FIX_LOW_BITS + FIX_DIGIT_BITS * (word - 1);
+}
+
+/* Returns what is added to word number `word` + 1 of digits for a carry out of word `word`. */
+static __device__ __forceinline__ int
+fix_carry_value(int word)
+{
+	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : FIX_DIGIT_BITS));
+}
+
+/*
+ * Returns the constant by which fix_cut_digit() cuts off a digit or word: 1.5 * 2^52 of its units.
  * The constant of the lowest digit also adds the bias, and that of the second digit subtracts it
  * again.
  */
@@ -650,6 +683,8 @@ fix_magic(int e0, int digits, int digit)
 {
 	u64 bits = (u64) (1075 + e0 + fix_log2_weight(digits, digit)) << 52 | 1ULL << 51;
 
+	if (digits == FIX_CHAIN_WORDS)
+		return __longlong_as_double(bits);
 	if (digit == 0)
 		bits += 1 << FIX_LOW_BITS;
 	else if (digit == 1)
@@ -677,10 +712,20 @@ fix_cut_digit(double &r, double magic)
 	return (u32) __double2loint(t);
 }
 
-/* The window of a FIX slot, in the form in which values are split into digits. */
+/* Like fix_cut_digit(), but returns all bits of the digit, which may be -2^31 or 2^31. */
+static __device__ __forceinline__ int64_t
+fix_cut_word(double &r, double magic)
+{
+	double t = r + magic;
+
+	r -= t - magic;
+	return __double_as_longlong(t) - __double_as_longlong(magic);
+}
+
+/* The window of a FIX slot, in the form in which values are split into digits or words. */
 template <int DIGITS> struct FixWindow
 {
-	double magic[DIGITS + 1]; /* fix_magic of each digit */
+	double magic[FIX_DIGITS]; /* fix_magic of each digit, or of words 0 to 2 */
 	u32 limit;                /* fix_high_word_limit */
 
 	__device__ __forceinline__
@@ -696,13 +741,13 @@ template <int DIGITS> struct FixWindow
 		{
 			limit = fix_high_word_limit(e0, max_shift);
 #pragma unroll
-			for (int k = 0; k < DIGITS; k++)
+			for (int k = 0; k < FIX_DIGITS; k++)
 				magic[k] = fix_magic(e0, DIGITS, k);
 		}
 	}
 	/*
-	 * Splits v into digits d[0] (the lowest) to d[DIGITS - 1]. Returns false if v is out of the
-	 * window; the digits are then undefined.
+	 * Splits v into digits, or words of a chain, d[0] (the lowest) to d[DIGITS - 1]. Returns false
+	 * if v is out of the window; they are then undefined.
 	 */
 	template <int ROOM>
 	__device__ __forceinline__ bool
@@ -710,15 +755,59 @@ template <int DIGITS> struct FixWindow
 	{
 		double r = v;
 
+		if constexpr (DIGITS == FIX_CHAIN_WORDS)
+		{
+			r = cut_upper(v, d);
+			r = cut_lowest(r, d);
+		}
+		else
 #pragma unroll
-		for (int k = DIGITS - 1; k >= 0; k--)
-			d[k] = fix_cut_digit(r, magic[k]);
+			for (int k = DIGITS - 1; k >= 0; k--)
+				d[k] = fix_cut_digit(r, magic[k]);
 		return ((u32) __double2hiint(v) & 0x7fffffff) < limit && r == 0;
+	}
+	/* Cuts all words of a chain but the lowest off v, and returns the rest. Sets d[0] to 0. */
+	__device__ __forceinline__ double
+	cut_upper(double v, u32 (&d)[FIX_CHAIN_WORDS]) const
+	{
+		double r = v;
+		int64_t top = fix_cut_word(r, magic[2]), middle = fix_cut_word(r, magic[1]);
+
+		top += middle >> 32;
+		d[0] = 0;
+		d[1] = (u32) middle;
+		d[2] = (u32) top;
+		d[3] = (u32) (top >> 32);
+		return r;
+	}
+	/*
+	 * Cuts the lowest word off r, what cut_upper() returned. Returns the rest, which is 0 unless
+	 * the value is out of the window.
+	 */
+	__device__ __forceinline__ double
+	cut_lowest(double r, u32 (&d)[FIX_CHAIN_WORDS]) const
+	{
+		int64_t low = fix_cut_word(r, magic[0]);
+		u64 upper = ((u64) d[2] << 32 | d[1]) + (u64) (low >> 32);
+
+		/* low >> 32 is 0 or -1 */
+		d[3] -= low < 0 && upper == ~0ULL;
+		d[0] = (u32) low;
+		d[1] = (u32) upper;
+		d[2] = (u32) (upper >> 32);
+		return r;
+	}
+	/* Returns whether v is in the window if it can be cut without a rest, and is not -0. */
+	__device__ __forceinline__ bool
+	is_ordinary(double v) const
+	{
+		return fabs(v) < __hiloint2double((int) limit, 0) &&
+			(u32) __double2hiint(v) != 0x80000000;
 	}
 };
 
 /*
- * Returns whether the addition s = old + d overflowed a word of a FIX sum. Word 0 is unsigned, the
+ * Returns whether the addition s = old + d overflowed a word of digits. Word 0 is unsigned, the
  * others are signed.
  */
 static __device__ __forceinline__ bool

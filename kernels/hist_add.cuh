@@ -27,7 +27,8 @@ template <int DIGITS> struct HotBin
 {
 	u32 bin;                   /* within the partition, or NO_BIN */
 	u32 rows;                  /* number of rows */
-	int64_t digit[DIGITS + 1]; /* sums of the digits, the lowest first */
+	/* sums of the digits or words, the lowest first; the last one of a chain counts its rows */
+	int64_t digit[DIGITS + 1];
 };
 
 /* ---- float sums ------------------------------------------------------------------ */
@@ -46,8 +47,7 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 		{
-			int carry =
-				(int) d[j][k] < 0 ? -fix_carry_value(DIGITS, k) : fix_carry_value(DIGITS, k);
+			int carry = (int) d[j][k] < 0 ? -fix_carry_value(k) : fix_carry_value(k);
 			int to = k + 1;
 
 			if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
@@ -59,7 +59,7 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 
 				if (!fix_overflows(to, was, (u32) carry, was + carry))
 					continue;
-				carry = carry < 0 ? -fix_carry_value(DIGITS, to) : fix_carry_value(DIGITS, to);
+				carry = carry < 0 ? -fix_carry_value(to) : fix_carry_value(to);
 				to++;
 			}
 			add_carry_to_word(args, slot, place.word * place.plane + at[j], place.plane,
@@ -84,6 +84,35 @@ change_out_of_window(const HistArgs &args, const FastArgs &fast, const FastShare
 			/* the place of other items may be none */
 			change_rows<CHANGE_SUMS>(args, fast.slot, has ? place.bin_at(at[j]) : 0, has, bits, 0);
 		}
+}
+
+/* Adds the words of a chain to a sum of such words. */
+static __device__ __forceinline__ void
+sum_chain_words(u32 (&sum)[FIX_CHAIN_WORDS], const u32 (&d)[FIX_CHAIN_WORDS])
+{
+	u64 low = ((u64) sum[1] << 32 | sum[0]) + ((u64) d[1] << 32 | d[0]);
+	u64 high = ((u64) sum[3] << 32 | sum[2]) + ((u64) d[3] << 32 | d[2]) +
+		(low < ((u64) d[1] << 32 | d[0]));
+
+	sum[0] = (u32) low;
+	sum[1] = (u32) (low >> 32);
+	sum[2] = (u32) high;
+	sum[3] = (u32) (high >> 32);
+}
+
+/* Adds the digits or words d of a row to the hot bin. */
+template <int DIGITS>
+static __device__ __forceinline__ void
+add_to_hot_bin(HotBin<DIGITS> &hot, const u32 (&d)[DIGITS])
+{
+	constexpr bool CHAIN = DIGITS == FIX_CHAIN_WORDS;
+
+#pragma unroll
+	for (int k = 0; k < DIGITS; k++)
+		hot.digit[k] += k == 0 || (CHAIN && k < DIGITS - 1) ? (int64_t) d[k] :
+															   (int64_t) (int32_t) d[k];
+	if (CHAIN)
+		hot.digit[DIGITS]++;
 }
 
 /*
@@ -120,11 +149,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
 		else if (in_hot & ~out_of_window & 1u << j)
-		{
-#pragma unroll
-			for (int k = 0; k < DIGITS; k++)
-				hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
-		}
+			add_to_hot_bin(hot, d[j]);
 	};
 
 	/* partitions need registers for their hot bin, and are faster row by row */
@@ -166,6 +191,70 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
 	change_out_of_window(args, fast, place, at, v, out_of_window);
 	/* converge the warp: lanes that diverged would stay so for the rest of the caller's loop */
+	__syncwarp();
+}
+
+/*
+ * Adds floats to a sum in chains, like add_fixes().  Nearly always all rows of the warp have a bin
+ * here and are ordinary numbers of the window, so that nothing depends on the row.
+ */
+template <int ITEMS, bool PARTITIONED, typename T>
+static __device__ __forceinline__ void
+add_floats_to_chains(const HistArgs &args, const FastArgs &fast, const FastShared &place,
+					 const FixWindow<FIX_CHAIN_WORDS> &window, const u32 (&at)[ITEMS],
+					 const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<FIX_CHAIN_WORDS> &hot)
+{
+	constexpr u32 ALL = (1u << ITEMS) - 1;
+	u32 d[ITEMS][FIX_CHAIN_WORDS], word[ITEMS], plane = place.plane * (u32) sizeof(u32);
+	u32 out_of_window = 0;
+	double rest[ITEMS];
+	bool ordinary = in == ALL, low = false, same = true;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		rest[j] = window.cut_upper((double) v[j], d[j]);
+		ordinary = ordinary && window.is_ordinary((double) v[j]);
+		low = low || rest[j] != 0;
+		same = same && at[j] == at[0];
+		word[j] = place.words_at + at[j] * (u32) sizeof(u32);
+	}
+	if (low)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			rest[j] = window.cut_lowest(rest[j], d[j]);
+			ordinary = ordinary && rest[j] == 0;
+		}
+	if (__all_sync(~0u, ordinary))
+	{
+		/* sorted rows and hot keys: add the rows of a thread in registers first */
+		if (!PARTITIONED && same)
+		{
+			u32 sum[1][FIX_CHAIN_WORDS] = {{d[0][0], d[0][1], d[0][2], d[0][3]}};
+			const u32 first[1] = {word[0]};
+
+#pragma unroll
+			for (int j = 1; j < ITEMS; j++)
+				sum_chain_words(sum[0], d[j]);
+			add_to_chains<1>(first, plane, sum, 1, low);
+		}
+		else
+			add_to_chains<ITEMS>(word, plane, d, ALL, low);
+		__syncwarp();
+		return;
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		/* -0 is set here, too; change_out_of_window() leaves it out */
+		if (((in | in_hot) >> j & 1) && !(rest[j] == 0 && window.is_ordinary((double) v[j])))
+			out_of_window |= 1u << j;
+		if (PARTITIONED && (in_hot & ~out_of_window & 1u << j))
+			add_to_hot_bin(hot, d[j]);
+	}
+	add_to_chains<ITEMS>(word, plane, d, in & ~out_of_window, low);
+	change_out_of_window(args, fast, place, at, v, out_of_window);
 	__syncwarp();
 }
 

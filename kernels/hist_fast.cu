@@ -31,10 +31,12 @@ template <int DIGITS>
 static __device__ __forceinline__ void
 flush_hot_bin(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *limbs)
 {
+	constexpr int LIMBS = DIGITS + (DIGITS == FIX_CHAIN_WORDS);
+
 	for (int d = 16; d > 0; d /= 2)
 	{
 		hot.rows += __shfl_xor_sync(~0u, hot.rows, d);
-		for (int k = 0; k < DIGITS; k++)
+		for (int k = 0; k < LIMBS; k++)
 			hot.digit[k] += __shfl_xor_sync(~0u, hot.digit[k], d);
 	}
 	if (threadIdx.x % 32 != 0 || hot.rows == 0)
@@ -42,7 +44,7 @@ flush_hot_bin(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u
 	if (fast.count >= 0)
 		atomicAdd((u32 *) (limbs + (size_t) args.slot[fast.count].limb * args.limb_bins) + hot.bin,
 				  hot.rows);
-	for (int k = 0; k < DIGITS; k++)
+	for (int k = 0; k < LIMBS; k++)
 		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin,
 				  (u64) hot.digit[k]);
 }
@@ -296,7 +298,10 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
 	constexpr int DIGITS = fast_digits(KIND);
 
-	if constexpr (DIGITS > 0)
+	if constexpr (DIGITS == FIX_CHAIN_WORDS)
+		add_floats_to_chains<ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot,
+												 hot);
+	else if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot,
 											  hot);
 	else if constexpr (KIND == FAST_INT_I32)
@@ -324,7 +329,7 @@ add_joined_extremes(const HistArgs &args, const FastArgs &fast, u32 *shared, Fas
 		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 ||
 					  KIND == FAST_MAX_64)
 			add_extremes<ITEMS>(args, fast.joined[k], place, at, tile.v, in);
-		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64)
+		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_CHAIN_F64)
 		{
 			u64 bits[ITEMS];
 
@@ -609,7 +614,7 @@ launch_fast_kind(int kind, const HistArgs &args, const FastArgs &fast, const Dev
 	case k: \
 		return launch_fast<k>(args, fast, facts, stream)
 		CASE(FAST_FIX3_F64);
-		CASE(FAST_FIX4_F64);
+		CASE(FAST_CHAIN_F64);
 		CASE(FAST_FIX3_F32);
 		CASE(FAST_INT_I32);
 		CASE(FAST_INT_I64);

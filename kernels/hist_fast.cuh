@@ -18,8 +18,8 @@ enum FastKind
 {
 	FAST_NONE,     /* there is only a COUNT */
 	FAST_FIX3_F64, /* FIX by digits of a value and type of the column */
-	FAST_FIX4_F64,
 	FAST_FIX3_F32,
+	FAST_CHAIN_F64, /* FIX in chains */
 	FAST_INT_I32,
 	FAST_INT_I64,
 	FAST_MAX_I32,
@@ -28,11 +28,16 @@ enum FastKind
 	FAST_KINDS      /* number of kinds; as a kind: unsupported */
 };
 
-/* Returns how many digits a value of a float sum is split into; 0 for other kinds. */
+/*
+ * Returns how many digits a value of a float sum is split into, or FIX_CHAIN_WORDS; 0 for other
+ * kinds.
+ */
 static constexpr __host__ __device__ int
 fast_digits(int kind)
 {
-	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
+	return kind == FAST_CHAIN_F64                           ? FIX_CHAIN_WORDS :
+		kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? FIX_DIGITS :
+														 0;
 }
 
 static constexpr __host__ __device__ bool
@@ -76,7 +81,7 @@ template <> struct FastInput<FAST_FIX3_F64>
 {
 	typedef double type;
 };
-template <> struct FastInput<FAST_FIX4_F64>
+template <> struct FastInput<FAST_CHAIN_F64>
 {
 	typedef double type;
 };
@@ -243,12 +248,20 @@ flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shar
 				{
 					const u32 *p = shared + (size_t) args.slot[fast.slot].word * plane + b;
 					gpuagg_u128 sum = p[0];
+					u32 mark = p[0];
 
+					if constexpr (KIND == FAST_CHAIN_F64)
+					{
+						mark = p[(size_t) 3 * plane];
+						sum |= (gpuagg_u128) (((u64) ((int32_t) mark >> 1) << 32) | p[2 * (size_t) plane]) << 64 |
+							(u64) p[plane] << 32;
+					}
+					else
 #pragma unroll
-					for (int w = 1; w <= fast_digits(KIND); w++)
-						sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
-							<< fix_log2_weight(fast_digits(KIND), w);
-					if (p[0] != 0 || sum != 0)
+						for (int w = 1; w <= fast_digits(KIND); w++)
+							sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
+								<< fix_log2_weight(fast_digits(KIND), w);
+					if (mark != 0 || sum != 0)
 						fold_float_sum(args, fast.slot, bin[j], (gpuagg_i128) sum, old[j]);
 				}
 			}
@@ -272,8 +285,8 @@ fast_kind(const HistSlot &slot)
 	{
 		case HIST_FIX:
 			return t == GPUAGG_VALUE_F32 ? FAST_FIX3_F32 :
-				slot.digits == 3         ? FAST_FIX3_F64 :
-										   FAST_FIX4_F64;
+				is_chain(slot)           ? FAST_CHAIN_F64 :
+										   FAST_FIX3_F64;
 		case HIST_INT:
 			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32 :
 				t == GPUAGG_VALUE_I64                       ? FAST_INT_I64 :

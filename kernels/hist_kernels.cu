@@ -149,7 +149,7 @@ choose_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 	 * those of finite numbers
 	 */
 	if (slot.form == HIST_FIX)
-		most = min(most, 2045 - fix_log2_weight(slot.digits, slot.digits - 1));
+		most = min(most, 2045 - fix_log2_weight(slot.digits, FIX_DIGITS - 1));
 	return min(max(least, 1), most) - 1075;
 }
 

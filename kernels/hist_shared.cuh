@@ -165,7 +165,7 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 }
 
 /*
- * Adds a carry v to word w of the FIX sum at shared[at]. If the word overflows, adds its carry to
+ * Adds a carry v to word w of the digits at shared[at]. If the word overflows, adds its carry to
  * the next word, and so on. This is rare. The function names shared memory and takes no pointer:
  * through a generic pointer an addition would be a compare-and-swap loop, which starves on the
  * words of a hot key.
@@ -185,11 +185,63 @@ add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane,
 
 		if (!fix_overflows(w, old, (u32) v, old + v))
 			return;
-		v = v < 0 ? -fix_carry_value(slot.digits, w) : fix_carry_value(slot.digits, w);
+		v = v < 0 ? -fix_carry_value(w) : fix_carry_value(w);
 	}
 	if (slot.spill)
 		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
 				  (u64) (int64_t) v);
+}
+
+/*
+ * Adds items to chains (hist.cuh), word by word for all items, so that their atomics overlap.
+ * at[j]: shared_address() of the lowest word of item j's chain; plane: bytes of a plane; d[j]: the
+ * item's words; in: a bit for each item that is to be added; low: some lowest word is not 0.
+ */
+template <int ITEMS>
+static __device__ __forceinline__ void
+add_to_chains(const u32 (&at)[ITEMS], u32 plane, const u32 (&d)[ITEMS][FIX_CHAIN_WORDS], u32 in,
+			  bool low)
+{
+	u32 carry[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		carry[j] = 0;
+	if (low)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if ((in >> j & 1) && d[j][0])
+				carry[j] = shared_add(at[j], d[j][0]) + d[j][0] < d[j][0];
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u32 v = d[j][1] + carry[j], sum = ~0u;
+		bool wraps = v < carry[j];
+
+		if (in >> j & 1)
+			sum = shared_add(at[j] + plane, v) + v;
+		if (sum == 0)
+			shared_or(at[j] + 3 * plane, 1);
+		carry[j] = sum < v || wraps;
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u32 v = d[j][2] + carry[j], sum = ~0u;
+		bool wraps = v < carry[j];
+
+		if (in >> j & 1)
+			sum = shared_add(at[j] + 2 * plane, v) + v;
+		carry[j] = sum < v || wraps;
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u32 v = d[j][3] + carry[j];
+
+		if ((in >> j & 1) && v)
+			shared_increase(at[j] + 3 * plane, 2 * v);
+	}
 }
 
 /* Adds a double, given by its bits, to a FIX sum. Returns false if it is out of the window. */
@@ -198,30 +250,31 @@ add_fix_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 p
 			   u64 bits)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	double r = __longlong_as_double(bits);
-	u32 d[FIX_MAX_DIGITS];
+	double v = __longlong_as_double(bits);
+	u32 d[FIX_DIGITS];
 
 	if (bits == 1ULL << 63) /* -0, the identity */
 		return true;
-	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_high_word_limit(e0, slot.max_shift))
-		return false;
-#pragma unroll
-	for (int k = FIX_MAX_DIGITS - 1; k >= 0; k--)
-		if (k < slot.digits)
-			d[k] = fix_cut_digit(r, fix_magic(e0, slot.digits, k));
-	if (r != 0)
-		return false;
-#pragma unroll
-	for (int k = 0; k < FIX_MAX_DIGITS; k++)
-		if (k < slot.digits)
-		{
-			u32 old = atomicAdd(p + (size_t) k * plane, d[k]);
+	if (is_chain(slot))
+	{
+		const u32 at[1] = {shared_address(p)};
+		u32 words[1][FIX_CHAIN_WORDS];
+		bool fits = FixWindow<FIX_CHAIN_WORDS>(e0, slot.max_shift).cut(v, words[0]);
 
-			if (fix_overflows(k, old, d[k], old + d[k]))
-				add_carry_to_word(args, slot, (u32) (p - shared), plane, bin, k + 1,
-								  (int) d[k] < 0 ? -fix_carry_value(slot.digits, k) :
-												   fix_carry_value(slot.digits, k));
-		}
+		add_to_chains<1>(at, plane * (u32) sizeof(u32), words, fits, true);
+		return fits;
+	}
+	if (!FixWindow<FIX_DIGITS>(e0, slot.max_shift).cut(v, d))
+		return false;
+#pragma unroll
+	for (int k = 0; k < FIX_DIGITS; k++)
+	{
+		u32 old = atomicAdd(p + (size_t) k * plane, d[k]);
+
+		if (fix_overflows(k, old, d[k], old + d[k]))
+			add_carry_to_word(args, slot, (u32) (p - shared), plane, bin, k + 1,
+							  (int) d[k] < 0 ? -fix_carry_value(k) : fix_carry_value(k));
+	}
 	return true;
 }
 
@@ -296,8 +349,30 @@ rotate_by_block(u32 i, u32 n)
 }
 
 /*
+ * Returns limb k of a chain, combined from the words of all copies of the bin: the sum of word k,
+ * or, as the last limb, how many copies have rows other than -0.
+ */
+static __device__ __forceinline__ u64
+limb_from_chains(const u32 *p, u32 plane, int lc, u32 bin, int k)
+{
+	u32 mask = (1u << lc) - 1;
+	u64 r = 0;
+
+	p += (size_t) min(k, FIX_CHAIN_WORDS - 1) * plane;
+	for (u32 m = 0; m <= mask; m++)
+	{
+		u32 v = p[(bin << lc) | ((m + bin) & mask)];
+
+		r += k < FIX_CHAIN_WORDS - 1 ? (u64) v :
+			k < FIX_CHAIN_WORDS      ? (u64) (int64_t) ((int32_t) v >> 1) :
+									   (u64) (v & 1);
+	}
+	return r;
+}
+
+/*
  * Returns limb k of a bin, combined from the words of all its copies. The top word of a two's
- * complement sum is signed. So are the digits of FIX above the lowest, and all digits of ACCUM.
+ * complement sum is signed. So are the digits above the lowest, and all digits of ACCUM.
  */
 static __device__ __forceinline__ u64
 limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
@@ -338,6 +413,8 @@ limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, 
 		default:
 			break;
 	}
+	if (is_chain(slot))
+		return limb_from_chains(p, plane, lc, bin, k);
 	if (slot.spill && k == slot.words)
 		return 0;
 	for (u32 m = 0; m <= mask; m++)

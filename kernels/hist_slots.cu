@@ -195,12 +195,13 @@ lay_out_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_b
 			w = l = slot.words = slot.input_words + 1;
 			break;
 		case HIST_FIX:
-			/* three digits hold any float4 that is not far smaller than the greatest value */
-			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
+			/* digits hold any float4 that is not far smaller than the greatest value */
+			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? FIX_DIGITS : fix_words;
 			slot.spill = spill;
-			w = slot.words = slot.digits + !spill;
-			slot.max_shift =
-				min(fix_log2_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
+			w = slot.words = is_chain(slot) ? FIX_CHAIN_WORDS : FIX_DIGITS + !spill;
+			slot.max_shift = is_chain(slot) ? FIX_CHAIN_MAX_SHIFT :
+											  fix_log2_weight(FIX_DIGITS, FIX_DIGITS) - 1 - 53;
+			slot.max_shift = min(slot.max_shift, 126 - total_bits - 53);
 			l = slot.digits + 1;
 			break;
 		default:

@@ -10,7 +10,7 @@
 /* How wide the sums of a call are. */
 struct HistWidth
 {
-	int fix_words;  /* digits of a FIX value, words of a wide sum of floats */
+	int fix_words;  /* HistSlot.digits of a FIX slot, words of a wide sum of floats */
 	int digit_bits; /* bits of a digit of ACCUM */
 	/*
 	 * Limbs in device memory take the carries out of FIX, ACCUM, and INT sums of inputs of up to 32
@@ -28,7 +28,10 @@ struct HistWidth
  * The widths that a call may have, from the fastest to the one that needs the least shared memory.
  */
 static const HistWidth hist_widths[] = {
-	{4, 24, false, false}, {4, 28, false, false}, {3, 28, true, false}, {3, 28, true, true}};
+	{FIX_CHAIN_WORDS, 24, false, false},
+	{FIX_CHAIN_WORDS, 28, false, false},
+	{FIX_DIGITS, 28, true, false},
+	{FIX_DIGITS, 28, true, true}};
 
 #define HIST_WIDTHS ((int) (sizeof(hist_widths) / sizeof(hist_widths[0])))
 

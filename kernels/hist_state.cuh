@@ -234,7 +234,7 @@ wide_limbs_to_i128(const u64 *limb, int words)
 }
 
 /*
- * Returns a sum in form FIX of `digits` digits, in units of 2^e0. hist_slots.cu chooses windows so
+ * Returns a sum in form FIX, in units of 2^e0. digits: HistSlot. hist_slots.cu chooses windows so
  * that it fits 128 bits.
  */
 static __device__ __forceinline__ gpuagg_i128
@@ -242,7 +242,8 @@ fix_limbs_to_i128(const u64 *limb, int digits)
 {
 	gpuagg_u128 sum = 0;
 
-	for (int i = 0; i <= digits; i++)
+	/* the last limb of a chain is a mark */
+	for (int i = 0; i <= FIX_DIGITS; i++)
 		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_log2_weight(digits, i);
 	return (gpuagg_i128) sum;
 }

@@ -104,7 +104,12 @@ add_tile_floats(const HistArgs &args, const FastArgs &fast, const FastShared &pl
 #pragma unroll
 	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		x[j] = __longlong_as_double(v[j]);
-	add_fixes<DIGITS, TILES_ROWS_PER_THREAD, false>(args, fast, place, window, at, x, in, 0, none);
+	if constexpr (DIGITS == FIX_CHAIN_WORDS)
+		add_floats_to_chains<TILES_ROWS_PER_THREAD, false>(args, fast, place, window, at, x, in, 0,
+														   none);
+	else
+		add_fixes<DIGITS, TILES_ROWS_PER_THREAD, false>(args, fast, place, window, at, x, in, 0,
+														none);
 }
 
 /*
@@ -195,8 +200,8 @@ add_tile_slot(const HistArgs &args, int s, int tile, const FastShared &place, in
 			case TILE_FIX3:
 				add_tile_floats<3>(args, fast, place, e0, at, v, in);
 				break;
-			case TILE_FIX4:
-				add_tile_floats<4>(args, fast, place, e0, at, v, in);
+			case TILE_CHAIN:
+				add_tile_floats<FIX_CHAIN_WORDS>(args, fast, place, e0, at, v, in);
 				break;
 			case TILE_MAX64:
 				add_extremes(args, s, place, at, v, in);

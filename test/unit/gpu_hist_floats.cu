@@ -75,6 +75,55 @@ GPU_TEST(hist_digits)
 		}
 }
 
+/*
+ * Values of 53 bits over 36 binades, so that every word of a chain is changed and carries. In the
+ * last bin, large values of one sign carry into the top word many times. Each bin also has a value
+ * that is less than the unit of the last place of its sum.
+ */
+GPU_TEST(hist_chains)
+{
+	const size_t n = gpu_test_rows(4000000, 200000);
+
+	for (int64_t nbins : {1L, 4L, 1000L, 9000L})
+		for (int sign = 0; sign < 3; sign++)
+		{
+			Random r(3 * nbins + sign);
+			std::vector<int32_t> bins(n);
+			std::vector<double> values(n);
+			std::vector<gpuagg_i128> expect(nbins, 0);
+
+			for (size_t i = 0; i < n; i++)
+			{
+				bool hot = r.below(4) == 0;
+				int shift = hot ? 35 : (int) r.below(36);
+				gpuagg_i128 v = (gpuagg_i128) (int64_t) (r.next() >> 11) << shift;
+
+				/* neighbouring rows of one bin, which a thread adds in registers */
+				bins[i] = hot ? (int32_t) (nbins - 1) :
+					n / 2 < i ? (int32_t) ((i - n / 2) * nbins / n) :
+								(int32_t) r.below(nbins);
+				if (i % 1000 == 0)
+					v = 1;
+				if (sign == 1 || (sign == 2 && r.below(2)))
+					v = -v;
+				values[i] = (double) v;
+				expect[bins[i]] += v;
+			}
+			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION})
+			{
+				std::vector<double> got = batch_sums(bins, values, nbins, strategy);
+				int64_t bad = -1;
+
+				for (int64_t b = 0; b < nbins && bad < 0; b++)
+					if (got[b] != (double) expect[b])
+						bad = b;
+				CHECK(bad < 0, "strategy %d, %ld bins, sign %d: bin %ld: %.17g, expected %.17g",
+					  strategy, (long) nbins, sign, (long) bad, bad < 0 ? 0 : got[bad],
+					  bad < 0 ? 0 : (double) expect[bad]);
+			}
+		}
+}
+
 /* A sum of zeros is -0 only if all of them are -0. Numbers that cancel each other give +0. */
 GPU_TEST(hist_zeros)
 {
