@@ -81,11 +81,12 @@ template <int BYTES> struct NumberTable
 		return *(volatile Entry *) (entries() + at);
 	}
 	/*
-	 * Finds or inserts a key, the one of row `row` of the work item, from slot `at` on.  Sets `at`
-	 * to its slot.  Returns whether it was inserted.  `lost` is set if the search is too long.
+	 * Finds or inserts a key, the one of row `row` of the work item, from slot `at` on, which was
+	 * read as `seen`.  Sets `at` to the key's slot.  Returns whether it was inserted.  `lost` is set
+	 * if the search is too long.
 	 */
 	__device__ __forceinline__ bool
-	find(const K &key, u32 row, u32 &at, bool &lost) const
+	find(const K &key, u32 row, Entry seen, u32 &at, bool &lost) const
 	{
 		if constexpr (BYTES == 8)
 			if (key == FREE_KEY)
@@ -93,9 +94,9 @@ template <int BYTES> struct NumberTable
 				at = NUMBER_SLOTS;
 				return atomicCAS(entries() + at, (Entry) FREE_KEY, (Entry) 0) == FREE_KEY;
 			}
-		for (int probes = 0; probes < NUMBER_MOST_PROBES; probes++)
+		for (int probes = 0; probes < NUMBER_MOST_PROBES; probes++, seen = read(at))
 		{
-			Entry *p = entries() + at, seen = read(at);
+			Entry *p = entries() + at;
 
 			if (seen == free_entry())
 			{
@@ -278,46 +279,20 @@ find_tile_keys(const NumberTable<BYTES> &table, const GpuaggHashKey &hash, u64 b
 		u64 row = base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK;
 
 		if (row < nrows && !(seen[j] != Table::free_entry() && table.has_key(seen[j], key[j])) &&
-			table.find(key[j], (u32) row, at[j], lost))
+			table.find(key[j], (u32) row, seen[j], at[j], lost))
 			claims |= 1u << j;
 	}
 	__syncwarp();
 	return claims;
 }
 
-/* Numbers the groups of a work item.  Returns false if there are too many. */
-template <int BYTES>
-static __device__ __forceinline__ bool
-number_item(const NumberArgs &args, const HistItem &item, const NumberTable<BYTES> &table,
-			NumberBlock &block)
+/* Gives the partition of a whole item its range of groups.  One thread calls it. */
+static __device__ __forceinline__ void
+take_groups(const NumberArgs &args, const HistItem &item, NumberBlock &block)
 {
-	typedef typename MovedKey<BYTES>::type K;
-	constexpr int ITEMS = Tuned::KEY_PART_NUMBER_ROWS_PER_THREAD;
-	constexpr u32 TILE = ITEMS * KEY_PART_NUMBER_THREADS_PER_BLOCK;
-	u32 nrows = item.row1 - item.row0;
-	uint16_t *out = args.number + item.row0;
-	K key[ITEMS];
-
-	load_tile_keys<ITEMS>(table.rows, threadIdx.x, nrows, key);
-	for (u64 base = threadIdx.x; base - threadIdx.x < nrows; base += TILE)
-	{
-		u32 at[ITEMS];
-		bool lost = false, room;
-		u32 claims = find_tile_keys<BYTES, ITEMS>(table, args.hash, base, nrows, key, at, lost);
-
-		room = number_claims<BYTES, ITEMS>(args, item, block, claims, key, at);
-		/* the keys of this tile are not needed any more */
-		load_tile_keys<ITEMS>(table.rows, base + TILE, nrows, key);
-		/* all numbers of the tile are there after the barrier; they never change */
-		if (__syncthreads_or(lost || !room))
-			return false;
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK < nrows)
-				out[base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK] =
-					NumberTable<BYTES>::numbers()[at[j]];
-	}
-	return true;
+	block.first = (u32) atomicAdd(&args.counts->groups, (u64) block.used);
+	args.first[item.part] = block.first;
+	args.ngroups[item.part] = block.used;
 }
 
 /* Gives the partition of a whole item its range of groups, and writes their keys. */
@@ -331,16 +306,65 @@ publish_groups(const NumberArgs &args, const HistItem &item, const NumberTable<B
 
 	__syncthreads();
 	if (threadIdx.x == 0)
-	{
-		block.first = (u32) atomicAdd(&args.counts->groups, (u64) block.used);
-		args.first[item.part] = block.first;
-		args.ngroups[item.part] = block.used;
-	}
+		take_groups(args, item, block);
 	__syncthreads();
 	out = (K *) args.groups + block.first;
 	for (u32 i = threadIdx.x; i <= NUMBER_SLOTS; i += blockDim.x)
 		if (table.entries()[i] != table.free_entry())
 			out[table.numbers()[i]] = table.key_at(i);
+}
+
+/*
+ * Numbers the groups of a work item, and publishes those of a whole item.  Returns false if there
+ * are too many.
+ */
+template <int BYTES>
+static __device__ __forceinline__ bool
+number_item(const NumberArgs &args, const HistItem &item, const NumberTable<BYTES> &table,
+			NumberBlock &block)
+{
+	typedef typename MovedKey<BYTES>::type K;
+	constexpr int ITEMS = Tuned::KEY_PART_NUMBER_ROWS_PER_THREAD;
+	constexpr u32 TILE = ITEMS * KEY_PART_NUMBER_THREADS_PER_BLOCK;
+	u32 nrows = item.row1 - item.row0;
+	uint16_t *out = args.number + item.row0;
+	const uint16_t *numbers = NumberTable<BYTES>::numbers();
+	/* threads still have the keys that they inserted, so the table need not be searched for them */
+	bool one_tile = item.split < 0 && nrows > 0 && nrows <= TILE;
+	K key[ITEMS];
+
+	load_tile_keys<ITEMS>(table.rows, threadIdx.x, nrows, key);
+	for (u64 base = threadIdx.x; base - threadIdx.x < nrows; base += TILE)
+	{
+		u32 at[ITEMS];
+		bool lost = false, room;
+		u32 claims = find_tile_keys<BYTES, ITEMS>(table, args.hash, base, nrows, key, at, lost);
+
+		room = number_claims<BYTES, ITEMS>(args, item, block, claims, key, at);
+		/* the keys of this tile are not needed any more */
+		if (!one_tile)
+			load_tile_keys<ITEMS>(table.rows, base + TILE, nrows, key);
+		/* all numbers of the tile are there after the barrier; they never change */
+		if (__syncthreads_or(lost || !room))
+			return false;
+		if (one_tile && threadIdx.x == 0)
+			take_groups(args, item, block);
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK < nrows)
+				out[base + j * KEY_PART_NUMBER_THREADS_PER_BLOCK] = numbers[at[j]];
+		if (one_tile)
+		{
+			__syncthreads();
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				if (claims >> j & 1)
+					((K *) args.groups)[block.first + numbers[at[j]]] = key[j];
+		}
+	}
+	if (item.split < 0 && !one_tile)
+		publish_groups<BYTES>(args, item, table, block);
+	return true;
 }
 
 /* Numbers the groups of all partitions.  Blocks take work items in order. */
@@ -386,8 +410,6 @@ __launch_bounds__(KEY_PART_NUMBER_THREADS_PER_BLOCK, KEY_PART_NUMBER_BLOCKS_PER_
 				atomicAdd(&args.counts->overflows, 1ULL);
 			return;
 		}
-		if (item.split < 0)
-			publish_groups<BYTES>(args, item, table, block);
 	}
 }
 

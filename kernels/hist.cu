@@ -734,7 +734,8 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 																 plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 &&
-		plan.global.nslots == 0 && plan.argmax.nslots == 0 && hist_fast_supports(plan.args);
+		plan.global.nslots == 0 && plan.argmax.nslots == 0 &&
+		(hist_fast_supports(plan.args) || hist_sums_support(plan.args));
 	return GPUAGG_CUDA_OK;
 }
 

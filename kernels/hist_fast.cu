@@ -403,29 +403,40 @@ add_row_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0,
 	for (u64 base = begin; base < end; base += step)
 	{
 		FastTile<KIND, PAIRED> tile = next;
-		u32 at[ITEMS];
+		u32 at[ITEMS], bin[ITEMS];
 		u32 in = 0, in_hot = 0;
+		bool all = true;
 
 		next.load(bins, inners, values, base + step, end, threads, none);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32 b = (PAIRED ? fast.keys.bin(tile.bin[j], tile.inner[j]) : tile.bin[j]) - origin;
-
-			at[j] = (b << place.log2_copies) | place.copy;
-			if (PARTITIONED && DIGITS > 0 && b == hot.bin)
-				in_hot |= 1u << j;
-			else if (b < nbins)
-			{
-				in |= 1u << j;
-				if (counting && DIGITS == 0)
-					shared_count(place.count_at + at[j] * (u32) sizeof(u32));
-				else if (counting)
-					atomicAdd(place.count + at[j], 1u);
-			}
-			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
-				outside++;
+			bin[j] = (PAIRED ? fast.keys.bin(tile.bin[j], tile.inner[j]) : tile.bin[j]) - origin;
+			at[j] = (bin[j] << place.log2_copies) | place.copy;
+			all = all && bin[j] < nbins && !(PARTITIONED && DIGITS > 0 && bin[j] == hot.bin);
 		}
+		/* nearly always: without a test of each row */
+		if (__all_sync(~0u, all))
+		{
+			in = (1u << ITEMS) - 1;
+			if (counting)
+#pragma unroll
+				for (int j = 0; j < ITEMS; j++)
+					shared_count(place.count_at + at[j] * (u32) sizeof(u32));
+		}
+		else
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				if (PARTITIONED && DIGITS > 0 && bin[j] == hot.bin)
+					in_hot |= 1u << j;
+				else if (bin[j] < nbins)
+				{
+					in |= 1u << j;
+					if (counting)
+						shared_count(place.count_at + at[j] * (u32) sizeof(u32));
+				}
+				else if (bin[j] + bin0 + bias > most && base + j * threads + threadIdx.x < end)
+					outside++;
 
 		bool look = !bounded || any_beyond_bounds<KIND, PAIRED>(args, fast, *bounds, tile);
 

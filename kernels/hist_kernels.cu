@@ -541,7 +541,9 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	size_t bytes = bytes_with_hot(args, HIST_THREADS_PER_BLOCK);
 	bool taken;
 
-	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
+	STATUS_TRY(hist_launch_sums(args, facts, stream, &taken));
+	if (!taken)
+		STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
 		CUDA_TRY(allow_shared(accumulate_shared_kernel, facts));

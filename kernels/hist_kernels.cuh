@@ -72,6 +72,10 @@ GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins, int least_columns = 1);
 bool hist_fast_supports(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
+/* The same for a sum of floats in chains, with a COUNT and a sum of integers (hist_sums.cu). */
+bool hist_sums_support(const HistArgs &args);
+GpuaggCudaStatus hist_launch_sums(const HistArgs &args, const DeviceFacts &facts,
+								  cudaStream_t stream, bool *taken);
 /*
  * Returns how many words HistArgs.out_of_window has for the call: 0 unless hist_deviations.cu
  * supports the call.

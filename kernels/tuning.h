@@ -110,6 +110,11 @@ static constexpr int FAST_FLOAT_SUM_THREADS_PER_SM = 512;
 /* Threads of a block, one row each: 64 registers, as the loop has no calls. */
 static constexpr int DEVIATIONS_THREADS_PER_BLOCK = 1024;
 
+/* Sums of floats, with a count and a sum of int32 (hist_sums.cu). */
+
+/* Threads of a block: one block on a multiprocessor. */
+static constexpr int SUMS_THREADS_PER_BLOCK = 768;
+
 /* Counts and sums of int32 straight to their states (hist_narrow.cu). */
 
 /* Threads of a block: one block on a multiprocessor. */
@@ -286,6 +291,11 @@ struct TuningSm80
 	static constexpr int FAST_MAX_BOUNDED_BINS = 64;
 	/* Tiles between two searches for better bounds, after the first ones. */
 	static constexpr int FAST_TILES_PER_BOUND_SEARCH = 8;
+
+	/* Sums of floats, with a count and a sum of int32 (hist_sums.cu). */
+
+	/* Rows of a thread in a tile, as registers allow. */
+	static constexpr int SUMS_ROWS_PER_THREAD = 4;
 
 	/* Counts and sums of int32 (hist_narrow.cu). */
 

@@ -239,26 +239,12 @@ call_is_full(const GpuaggHist *hist, const Rows *rows)
 	return hist->nslots >= 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
 }
 
-/* Returns whether both slots read the same column, without a filter. */
-static bool
-read_same_column(const DeviceQuery *query, const Rows *rows, int s, int t)
-{
-	const WireSlot *a = &query->q->slots[s], *b = &query->q->slots[t];
-	const DeviceColumn *x, *y;
-
-	if (a->filter >= 0 || b->filter >= 0 || a->col[0] < 0 || b->col[0] < 0)
-		return false;
-	x = &rows->cols[a->col[0]];
-	y = &rows->cols[b->col[0]];
-	return x->values && x->values == y->values && x->type == y->type;
-}
-
 /*
- * Adds later slots over the column of slot s to the call, if one call for both is faster.  Adds
- * them to *done.  hist->bins are set.
+ * Adds later slots to the call, which has slot s, if one kernel takes all of them and the bins as
+ * they are.  Adds them to *done.  hist->bins are set.
  */
 static void
-add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Rows *rows,
+add_slots_of_kernel(const DeviceQuery *query, GpuaggHist *hist, int s, const Rows *rows,
 					SlotSet *done)
 {
 	const WireSlot *slots = query->q->slots;
@@ -269,8 +255,8 @@ add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Row
 	{
 		GpuaggHistChoice choice;
 
-		if (!slot_is_computed(query, t) || slots[t].monoid == MONOID_COUNT ||
-			!read_same_column(query, rows, s, t))
+		if (!slot_is_computed(query, t) || slot_set_has(done, t) ||
+			slots[t].monoid == MONOID_COUNT || slots[t].col[0] < 0 || slots[t].filter >= 0)
 			continue;
 		hist->slot[hist->nslots++] = kernel_slot(query, rows, t);
 		if (gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK && choice.together)
@@ -296,7 +282,7 @@ fill_call(const DeviceQuery *query, const Rows *rows, int *s, SlotSet *done, Gpu
 		if (!slot_is_computed(query, *s) || (*s >= 0 && slot_set_has(done, *s)))
 			continue;
 		hist->slot[hist->nslots++] = kernel_slot(query, rows, *s);
-		add_slots_of_column(query, hist, *s, rows, done);
+		add_slots_of_kernel(query, hist, *s, rows, done);
 	}
 	return hist->nslots > 0;
 }

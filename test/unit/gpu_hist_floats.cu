@@ -124,6 +124,129 @@ GPU_TEST(hist_chains)
 		}
 }
 
+/* Rows for sums of integers and floats together; the bins from 0 to SPECIAL_BINS - 1 have few. */
+struct JointRows
+{
+	static constexpr int SPECIAL_BINS = 6;
+	std::vector<int32_t> keys, integers;
+	std::vector<double> floats;
+	std::vector<int64_t> counts, integer_sums;
+	std::vector<double> float_sums;
+	unsigned long long outside = 0;
+
+	JointRows(size_t n, int64_t nbins, int32_t min, bool sorted, uint64_t seed);
+};
+
+/* Some rows have no bin: their key is less than the least one, or too large. */
+JointRows::JointRows(size_t n, int64_t nbins, int32_t min, bool sorted, uint64_t seed)
+	: counts(nbins, 0), integer_sums(nbins, 0), float_sums(nbins, -0.0)
+{
+	const double special[SPECIAL_BINS][2] = {{-0.0, -0.0},     {0.0, -0.0},   {3.25e5, -3.25e5},
+											 {INFINITY, -1e9}, {NAN, 2.5e20}, {0x1p-300, 0x1p-300}};
+	std::vector<gpuagg_i128> exact(nbins, 0);
+	Random r(seed);
+
+	for (size_t i = 0; i < n; i++)
+	{
+		int64_t bin = sorted ? (int64_t) (i * nbins / n) :
+			r.below(3)       ? (int64_t) r.below(nbins) :
+							   nbins / 2;
+		gpuagg_i128 v = (gpuagg_i128) (int64_t) (r.next() >> 11) << r.below(36);
+		double x;
+
+		if (r.below(16) == 0)
+			bin = r.below(2) ? -1 - (int64_t) r.below(9) : nbins + (int64_t) r.below(9);
+		else if (nbins > 100 && bin < SPECIAL_BINS)
+			bin += SPECIAL_BINS;
+		if (i < 2 * SPECIAL_BINS && nbins > 100)
+			bin = (int64_t) i / 2;
+		v = r.below(2) ? v : -v;
+		x = (double) v;
+		if (nbins > 100 && bin >= 0 && bin < SPECIAL_BINS)
+		{
+			x = special[bin][i % 2];
+			float_sums[bin] += x;
+		}
+		keys.push_back((int32_t) (bin + min));
+		integers.push_back(i % 3 ? (int32_t) r.next() : INT32_MIN + (int32_t) r.below(9));
+		floats.push_back(x);
+		outside += bin >= nbins || (bin < 0 && min != 0);
+		if (bin < 0 || bin >= nbins)
+			continue;
+		counts[bin]++;
+		integer_sums[bin] += integers[i];
+		exact[bin] += nbins > 100 && bin < SPECIAL_BINS ? 0 : v;
+	}
+	for (int64_t b = nbins > 100 ? SPECIAL_BINS : 0; b < nbins; b++)
+		if (counts[b])
+			float_sums[b] = (double) exact[b];
+}
+
+/*
+ * A count, a sum of integers and a sum of floats, which one kernel takes together: all exact, with
+ * rows that have no bin, zeros of both signs, infinities, NaN, and values out of the window.
+ */
+GPU_TEST(hist_joint_sums)
+{
+	const MonoidId ops[] = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_F64};
+
+	for (int64_t nbins : {1L, 300L, 8000L})
+		for (size_t n : {(size_t) 13, (size_t) 3071, gpu_test_rows(1000003, 50003)})
+			for (int32_t min : {0, -77})
+				for (int which = 0; which < 6; which++)
+				{
+					JointRows rows(n, nbins, min, which % 2, nbins + n + which);
+					DeviceArray<int32_t> keys(rows.keys), integers(rows.integers);
+					DeviceArray<double> floats(rows.floats);
+					DeviceArray<int64_t> counts(nbins), integer_sums(nbins);
+					DeviceArray<double> float_sums(nbins);
+					DeviceArray<GpuaggHistStatus> status(1);
+					void *states[] = {counts.get(), integer_sums.get(), float_sums.get()};
+					GpuaggHist h = GpuaggHist();
+					GpuaggHistChoice choice;
+					std::vector<double> got;
+					int64_t bad = -1;
+
+					h.bins.kind = min ? GPUAGG_BIN_RANGE : GPUAGG_BIN_INDEX;
+					h.bins.ncolumns = 1;
+					h.bins.column[0] = {keys.get(), nullptr, GPUAGG_VALUE_I32};
+					h.bins.min[0] = min;
+					h.bins.extent[0] = h.bins.nbins = nbins;
+					h.nrows = (int64_t) n;
+					h.status = status.get();
+					CUDA_MUST(cudaMemset(h.status, 0, sizeof(GpuaggHistStatus)));
+					/* all three slots, or without the count, or without the integers */
+					for (int s = which / 2 == 1; s < 3; s += 1 + (which / 2 == 2))
+					{
+						GpuaggSlot &slot = h.slot[h.nslots++];
+
+						STATUS_MUST(gpuagg_hist_init(ops[s], states[s], nbins, nullptr));
+						slot.op = ops[s];
+						slot.states = states[s];
+						if (s == 1)
+							slot.x = {integers.get(), nullptr, GPUAGG_VALUE_I32};
+						else if (s == 2)
+							slot.x = {floats.get(), nullptr, GPUAGG_VALUE_F64};
+					}
+					STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+					CHECK(choice.together, "%d slots are not taken in one kernel", h.nslots);
+					hist_update(h);
+					got = float_sums.take();
+					for (int64_t b = 0; b < nbins && bad < 0; b++)
+						if (as_bits(got[b]) != as_bits(rows.float_sums[b]) &&
+							!(got[b] != got[b] && rows.float_sums[b] != rows.float_sums[b]))
+							bad = b;
+					CHECK(bad < 0, "%zu rows, %ld bins from %d, case %d: bin %ld: %.17g, not %.17g",
+						  n, (long) nbins, min, which, (long) bad, bad < 0 ? 0 : got[bad],
+						  bad < 0 ? 0 : rows.float_sums[bad]);
+					CHECK(which / 2 == 1 || counts.take() == rows.counts, "wrong counts");
+					CHECK(which / 2 == 2 || integer_sums.take() == rows.integer_sums,
+						  "wrong sums of integers");
+					CHECK(status.take()[0].outside == rows.outside, "%llu rows outside, not %llu",
+						  status.take()[0].outside, rows.outside);
+				}
+}
+
 /* A sum of zeros is -0 only if all of them are -0. Numbers that cancel each other give +0. */
 GPU_TEST(hist_zeros)
 {
