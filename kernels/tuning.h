@@ -107,6 +107,8 @@ static constexpr int GLOBAL_MAX_STATE_BLOCKS = 4096;
 /* Threads of a multiprocessor.  Sums of floats need 128 registers, or they spill. */
 static constexpr int FAST_THREADS_PER_SM = 1024;
 static constexpr int FAST_FLOAT_SUM_THREADS_PER_SM = 512;
+/* Most blocks of a multiprocessor that add the rows of partitions. */
+static constexpr int FAST_MAX_BLOCKS_PER_SM = 4;
 /* Threads of a block, one row each: 64 registers, as the loop has no calls. */
 static constexpr int DEVIATIONS_THREADS_PER_BLOCK = 1024;
 

@@ -519,6 +519,7 @@ struct PartRun
 			fprintf(stderr, "%llu partitions have too many groups\n", found.overflows);
 			exit(2);
 		}
+		parts.most_groups = (int) found.most;
 	}
 	void
 	add()
