@@ -115,7 +115,10 @@ static constexpr int DEVIATIONS_THREADS_PER_BLOCK = 1024;
 /* Sums of floats, with a count and a sum of int32 (hist_sums.cu). */
 
 /* Threads of a block: one block on a multiprocessor. */
-static constexpr int SUMS_THREADS_PER_BLOCK = 768;
+#ifndef SUMS_THREADS
+#define SUMS_THREADS 640
+#endif
+static constexpr int SUMS_THREADS_PER_BLOCK = SUMS_THREADS;
 
 /* Counts and sums of int32 straight to their states (hist_narrow.cu). */
 
@@ -296,8 +299,14 @@ struct TuningSm80
 
 	/* Sums of floats, with a count and a sum of int32 (hist_sums.cu). */
 
-	/* Rows of a thread in a tile, as registers allow. */
+	/* Rows of a thread in a tile, as registers allow; an even number. */
 	static constexpr int SUMS_ROWS_PER_THREAD = 4;
+	/*
+	 * A warp leaves the loop for ordinary rows after so many tiles with others, and one more for
+	 * each so many tiles.
+	 */
+	static constexpr int SUMS_MIN_LEFT_TILES = 4;
+	static constexpr int SUMS_TILES_PER_LEFT_TILE = 8;
 
 	/* Counts and sums of int32 (hist_narrow.cu). */
 
