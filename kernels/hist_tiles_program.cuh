@@ -516,8 +516,39 @@ apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, bool int
 	}
 }
 
+/* Runs VECTOR_FIND for a thread's items; wanted: the items whose result is used. */
+template <int THREADS>
+static __device__ __forceinline__ void
+apply_find(const Tile<THREADS> &tile, u32 table, const ItemValues &a, u32 wanted, ItemValues &to)
+{
+	const VectorTable &t = tile.table->table[table];
+	const uint8_t *from = tile.table->cells[table];
+	VectorSlot slot[TILES_ROWS_PER_THREAD];
+
+	/* the first slots' loads are independent, so that they run concurrently */
+#pragma unroll
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+	{
+		slot[j].key = slot[j].entry = 0;
+		if ((wanted >> j & 1) && item_state(a.states, j) == VECTOR_VALUE)
+			slot[j] = vector_slot(&t, from, vector_first_slot(&t, vector_slot_key(&t, a.v[j])));
+	}
+	to.states = 0;
+#pragma unroll
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
+	{
+		u32 state = item_state(a.states, j);
+		u64 key = vector_slot_key(&t, a.v[j]);
+		VectorCell cell =
+			vector_find_entry(&t, from, key, vector_first_slot(&t, key), slot[j]);
+
+		to.v[j] = cell.value;
+		to.states |= (state == VECTOR_VALUE ? cell.state : state) << STATE_BITS * j;
+	}
+}
+
 /*
- * Runs one instruction, except VECTOR_LOOKUP, on a thread's items.  list: the constants that the
+ * Runs one instruction that reads no table on a thread's items.  list: the constants that the
  * operation reads by number.  Without STATES, all items of all operands must have values.
  */
 template <bool STATES>
@@ -632,6 +663,8 @@ run_steps(const Tile<THREADS> &tile, ItemValues &last, Conditions &conditions)
 			apply_lookup(tile, step.x >> 16, a,
 						 (operand & ((1u << OPERAND_BITS) - 1)) == OPERAND_INT4, conditions.passed,
 						 r);
+		else if (KERNEL != TILES_LIGHT && op == VECTOR_FIND)
+			apply_find(tile, step.x >> 16, a, conditions.passed, r);
 		else
 		{
 			VectorInstruction in = {

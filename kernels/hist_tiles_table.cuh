@@ -360,7 +360,7 @@ make_step(const TileTable &t, const HistArgs &args, const GpuaggProgram &p, u32 
 	if (condition && make_range(t, in, range) && !is_last_read(args, p, k))
 		return range;
 	b = encode_operand(t, in.b);
-	if (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)
+	if (vector_has_list(in.op))
 	{
 		b = make_operand(OPERAND_LIST, in.b - VECTOR_CONSTANT);
 		c = in.c;

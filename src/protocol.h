@@ -74,7 +74,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 20
+#define GPUAGG_PROTOCOL_VERSION 21
 
 /*
  * Path of the socket, relative to the data directory, which is the working directory of both sides.

@@ -339,7 +339,7 @@ __launch_bounds__(THREADS) static void program_kernel(const ProgramRun *global_r
 			if (in->op == VECTOR_LOAD)
 				load_rows(run.input[in->a], first + at, values + in->r * tile,
 						  states + in->r * tile, n);
-			else if (in->op == VECTOR_LOOKUP)
+			else if (vector_reads_table(in->op))
 				vector_lookup(in, run.tables, run.cells, run.program.constants, values, states,
 							  tile, threadIdx.x, THREADS, n);
 			else

@@ -193,7 +193,7 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 }
 
 /*
- * Defines a function that writes cells of a narrow form by key.  narrow: [entry] what its cells
+ * Defines a function that writes cells of a narrow form by key, or by inner row.  narrow: [entry] what its cells
  * have
  */
 #define DEFINE_WRITE_NARROW(cell_t) \
@@ -203,6 +203,13 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 	{ \
 		cell_t absent = (cell_t) narrow[lookup->n]; \
 \
+		if (resident_is_hashed(inner)) \
+		{ \
+			INTERRUPTIBLE_FOR (row, 0, n) \
+				to[row] = (cell_t) narrow[row_entry(lookup, column, row)]; \
+			to[n] = absent; \
+			return; \
+		} \
 		if (inner->form == LOOKUP_ARRAY && column->nulls == NULL && !column->byval) \
 		{ \
 			const uint32 *array = inner->array; \
@@ -244,7 +251,7 @@ DEFINE_WRITE_NARROW(uint8)
 DEFINE_WRITE_NARROW(uint16)
 DEFINE_WRITE_NARROW(uint32)
 
-/* Writes bits or wide cells by key. */
+/* Writes bits or wide cells by key, or by inner row. */
 static void
 write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *column,
 			const VectorTable *table, uint8 *to)
@@ -252,7 +259,12 @@ write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *c
 	if (table->form == VECTOR_CELLS_WIDE || lookup->states[lookup->n] != VECTOR_NULL)
 		INTERRUPTIBLE_FOR (at, 0, (int64) table->n + 1)
 			cell_write(lookup, table, to, at, lookup->n);
-	if (inner->form == LOOKUP_ARRAY)
+	if (resident_is_hashed(inner))
+	{
+		INTERRUPTIBLE_FOR (row, 0, table->n)
+			cell_write(lookup, table, to, row, row_entry(lookup, column, row));
+	}
+	else if (inner->form == LOOKUP_ARRAY)
 	{
 		INTERRUPTIBLE_FOR (at, 0, table->n)
 			if (inner->array[at] != LOOKUP_NONE)
@@ -265,7 +277,7 @@ write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *c
 }
 
 /*
- * Writes the cells of a join by key.  Where there is no inner row, an outer join has the value for
+ * Writes the cells of a join by key, or by inner row.  Where there is no inner row, an outer join has the value for
  * NULL, and the others leave the row out, so that any value will do: that for NULL, too.
  */
 static void
@@ -343,7 +355,13 @@ write_table(Resident *r, int t, uint8 *to)
 		memcpy(to, r->cells[t], vector_table_bytes(table));
 		return;
 	}
-	if (lookup->attno == 0)
+	if (lookup->slots)
+	{
+		if (!resident_write_slots(r->rows->joins[lookup->join].lookup, r->key_parts[lookup->join],
+								  table, to))
+			expr_program_reject(r->program, "the keys of a join have too similar hashes");
+	}
+	else if (lookup->attno == 0)
 		write_found(r->rows->joins[lookup->join].lookup, table, to);
 	else
 	{
@@ -372,7 +390,7 @@ resident_write_cells(Resident *r, char *buffer)
 	for (int t = 0; t < r->program->nlookups; t++)
 		if (wire_is_sent(&r->wire, t) && r->shared_cells[t] == 0)
 			write_table(r, t, cells + (Size) r->wire.tables[t].first * 8);
-	return true;
+	return r->program->unsupported_reason == NULL;
 }
 
 void

@@ -5,8 +5,9 @@
  * A table has a cell for each number of a coded column's dictionary (device_values.c), or for each
  * key of a join.  The second kind has the columns of the join's inner rows: the key, less the least
  * key, is the number of the cell, and cells of keys that no inner row has are NULL.  So a row is
- * joined by one load for each column.  This needs integer keys in a range for which a buffer has
- * room.
+ * joined by one load for each column.  This needs an integer key in a range for which a buffer has
+ * room.  For other integers, and several of them, a hash table finds the inner row, whose number is
+ * that of the cell (device_slots.c).
  *
  * Tables of joins are filled here with a value for each entry: an inner row, or a distinct value of
  * the inner rows.  device_cells.c makes cells of the entries.  A column of a kept lookup need not
@@ -145,6 +146,35 @@ describe_found(ExprLookup *lookup)
 	lookup->nulls = true;
 }
 
+/* Sets which keys, or inner rows, the cells of a join's table are for; may reject the program. */
+static void
+describe_table(Resident *r, const ExprLookup *lookup, VectorTable *table)
+{
+	const Lookup *inner = r->rows->joins[lookup->join].lookup;
+	int64 n;
+
+	if (lookup->slots)
+	{
+		if (!resident_describe_slots(inner, r->key_parts[lookup->join], table))
+			expr_program_reject(r->program, "a join has too many keys that are not dense");
+		return;
+	}
+	*table = (VectorTable){.others = 1};
+	if (resident_is_hashed(inner))
+	{
+		table->n = inner->nrows;
+		return;
+	}
+	n = count_keys(inner);
+	if (n < 0)
+		expr_program_reject(r->program, "the keys of a join are not dense");
+	else if (n > 0)
+	{
+		table->n = n;
+		table->base = inner->least;
+	}
+}
+
 /*
  * Fills or describes the lookups of joins.  They do not change between rounds of RESIDENT, so
  * r->translated keeps them for the next one.
@@ -157,19 +187,15 @@ fill_joins(Resident *r)
 	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
 	{
 		ExprLookup *lookup = &p->lookups[t];
-		const Lookup *inner = lookup->join < 0 ? NULL : r->rows->joins[lookup->join].lookup;
-		int64 n;
 
-		if (inner == NULL)
+		if (lookup->join < 0)
 			continue;
-		n = count_keys(inner);
-		if (n < 0)
-		{
-			expr_program_reject(p, "the keys of a join are not dense");
+		describe_table(r, lookup, &r->wire.tables[t]);
+		if (p->unsupported_reason)
 			return;
-		}
-		r->wire.tables[t] = (VectorTable){.n = n, .base = n > 0 ? inner->least : 0, .others = 1};
-		if (lookup->attno == 0)
+		if (lookup->slots)
+			lookup->interval = (ExprInterval){0, PG_UINT32_MAX};
+		else if (lookup->attno == 0)
 			describe_found(lookup);
 		else if (lookup->states == NULL && !describe_column(r, lookup))
 			resident_fill_column(r, lookup);
@@ -250,12 +276,12 @@ resident_fill_lookups(Resident *r)
 	r->outdated = false;
 	fill_joins(r);
 	for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
-		if (p->lookups[t].join >= 0)
+		if (p->lookups[t].join >= 0 && !p->lookups[t].slots)
 			cells_choose_form(&p->lookups[t], &r->wire.tables[t]);
 	if (p->unsupported_reason)
 		return true;
 	for (int t = 0; t < p->nlookups; t++)
-		if (p->lookups[t].join >= 0 && p->lookups[t].attno == 0 &&
+		if (p->lookups[t].join >= 0 && p->lookups[t].attno == 0 && !p->lookups[t].slots &&
 			r->rows->joins[p->lookups[t].join].type == JOIN_INNER)
 			share_cells(r, t);
 	return true;

@@ -87,8 +87,18 @@ static void
 translate_join(Resident *r, int j)
 {
 	const ResidentJoin *join = &r->rows->joins[j];
+	bool possible;
 
-	expr_program_join(r->program, j, join->key, join->type == JOIN_LEFT, join->type != JOIN_ANTI);
+	r->key_parts[j] = resident_key_parts(join->lookup, &possible);
+	if (!possible)
+		expr_program_reject(r->program, "the keys of a join have too many combinations");
+	expr_program_join(r->program, j,
+					  &(ExprJoin){.nkeys = join->lookup->nkeys,
+								  .keys = join->keys,
+								  .parts = r->key_parts[j],
+								  .hashed = resident_is_hashed(join->lookup),
+								  .outer = join->type == JOIN_LEFT,
+								  .found = join->type != JOIN_ANTI});
 }
 
 /* Translates the conditions and the query's columns to the program. */
@@ -691,6 +701,7 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 	r->rows = rows;
 	r->program = expr_program_create(rows->set, create_joins(rows));
 	r->translated = palloc(sizeof(ExprProgram));
+	r->key_parts = palloc0(sizeof(ExprKeyPart *) * (rows->njoins + 1));
 	cuda_dictionaries_trim();
 	translate_query(r);
 	if (r->program->unsupported_reason == NULL)

@@ -1,8 +1,8 @@
 /*
  * device_rows.h
  *	  Client side of RESIDENT: a query over rows whose columns are cached on the devices.
- *	  Internal to device_rows.c, device_keys.c, device_values.c, device_lookups.c, device_cells.c
- *	  and device_upload.c.
+ *	  Internal to device_rows.c, device_keys.c, device_values.c, device_lookups.c, device_slots.c,
+ *	  device_cells.c and device_upload.c.
  *
  * The feed, the expression program, this engine and the server work together. In
  * EngineOps.take_resident, before the first batch:
@@ -63,6 +63,7 @@ typedef struct Resident
 	uint32 unkept_cells;  /* and of these, those that the server has had no room to keep */
 	/* [table] the table whose cells it has, plus 1; 0: it has cells of its own */
 	uint8 shared_cells[WIRE_MAX_TABLES];
+	ExprKeyPart **key_parts;         /* [join] see ExprJoin.parts */
 	int chunk[WIRE_MAX_STORED_COLS]; /* index in a range's chunks, for each stored column */
 	ColumnBounds bounds[WIRE_MAX_STORED_COLS];
 	/* for each column of the query: operand with the batch's values */
@@ -158,6 +159,22 @@ extern const LookupColumn *resident_inner_column(const Resident *r, const ExprLo
  * reference, and then NULL.
  */
 extern void resident_fill_column(Resident *r, ExprLookup *lookup);
+
+/* ---- device_slots.c ---- */
+
+/* Returns whether a hash table finds the inner rows of a join, instead of the key itself. */
+extern bool resident_is_hashed(const Lookup *inner);
+/*
+ * Returns the parts of which the number of a join's keys is made, see ExprJoin.parts.  Sets
+ * *possible to whether there is such a number.
+ */
+extern ExprKeyPart *resident_key_parts(const Lookup *inner, bool *possible);
+/* Describes the hash table of a join.  Returns false if it is too large for a message. */
+extern bool resident_describe_slots(const Lookup *inner, const ExprKeyPart *parts,
+									VectorTable *table);
+/* Writes the slots, which are zeros.  Returns false if too many of them are next to each other. */
+extern bool resident_write_slots(const Lookup *inner, const ExprKeyPart *parts,
+								 const VectorTable *table, uint8 *to);
 
 /* ---- device_cells.c ---- */
 

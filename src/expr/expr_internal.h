@@ -398,6 +398,8 @@ extern uint16 expr_program_inner(struct ExprProgram *p, AttrNumber attno, Column
 								 int16 scale, bool presence);
 /* Returns an operand that is NULL if join j has found no inner row. */
 extern uint16 expr_program_found(struct ExprProgram *p, int j);
+/* Returns the operand with the inner row of join j for the number of its keys, or NULL. */
+extern uint16 expr_program_find(struct ExprProgram *p, int j, uint16 number);
 
 /* Returns the operand with a vector's decimals in `scale`, which is not below their own scale. */
 extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 scale);

@@ -454,19 +454,49 @@ expr_program_filter(ExprProgram *p, const ExprRoot *root)
 	add_condition(p, expr_program_root(p, root, COLUMN_I8, 0));
 }
 
-void
-expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool outer, bool found)
+/* Returns the operand with the number of a join's keys. */
+static uint16
+number_keys(ExprProgram *p, const ExprJoin *join)
 {
-	if (key->vec == NULL || !column_is_integer(key->vec->type) || key->vec->type == COLUMN_U32)
-		expr_program_reject(p, "the key of a join is not an integer on the GPU");
-	p->joins->keys[j] = expr_program_root(p, key, key->vec ? key->vec->type : COLUMN_DATUM, 0);
-	/* core computes the key of every row, also if no column of the inner row is needed */
-	if (outer && !expr_cannot_fail((Node *) key->expr, p->set->parent->state->es_param_list_info))
-		expr_program_check(p, key);
-	if (!outer)
-		add_condition(p,
-					  expr_program_emit(p, found ? VECTOR_ISNOTNULL : VECTOR_ISNULL, 0,
-										expr_program_found(p, j), 0, 0));
+	uint16 number = VECTOR_NONE;
+
+	for (int k = 0; k < join->nkeys; k++)
+	{
+		const ExprRoot *key = join->keys[k];
+		uint16 part;
+
+		if (key->vec == NULL || !column_is_integer(key->vec->type) || key->vec->type == COLUMN_U32)
+			return expr_program_reject(p, "the key of a join is not an integer on the GPU");
+		part = expr_program_root(p, key, key->vec->type, 0);
+		if (join->parts)
+		{
+			const ExprKeyPart *is = &join->parts[k];
+			int64 list[] = {is->least, is->greatest, is->origin, is->factor};
+
+			part = expr_program_emit(p, VECTOR_KEY_PART, 0, part,
+									 expr_program_constants(p, lengthof(list), list), 0);
+		}
+		number = k == 0 ? part : expr_program_emit(p, VECTOR_DEC_ADD, 0, number, part, 0);
+	}
+	return number;
+}
+
+void
+expr_program_join(ExprProgram *p, int j, const ExprJoin *join)
+{
+	ParamListInfo params = p->set->parent->state->es_param_list_info;
+	uint16 number = number_keys(p, join);
+
+	p->joins->keys[j] = join->hashed ? expr_program_find(p, j, number) : number;
+	/* core computes the keys of every row, also if no column of the inner row is needed */
+	for (int k = 0; k < join->nkeys && join->outer; k++)
+		if (!expr_cannot_fail((Node *) join->keys[k]->expr, params))
+			expr_program_check(p, join->keys[k]);
+	if (!join->outer)
+		add_condition(
+			p, expr_program_emit(p, join->found ? VECTOR_ISNOTNULL : VECTOR_ISNULL, 0,
+								 join->hashed ? p->joins->keys[j] : expr_program_found(p, j), 0,
+								 0));
 }
 
 void
@@ -558,6 +588,8 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 				nulls[i] = a && b;
 				break;
 			case VECTOR_NULLIF:
+			case VECTOR_KEY_PART:
+			case VECTOR_FIND:
 				nulls[i] = true;
 				break;
 			case VECTOR_IN:

@@ -44,6 +44,7 @@ typedef struct ExprLookup
 	ColumnType type;  /* type of the expression; COLUMN_DATUM: the caller numbers the values */
 	int16 scale;
 	bool presence; /* only whether the column is NULL */
+	bool slots;    /* a hash table that finds the inner rows of a join: for VECTOR_FIND */
 	/* the value is its rank among all values of a coded text by this collation; else InvalidOid */
 	Oid ranked;
 	int column; /* the caller's column, with COLUMN_DATUM; else -1 */
@@ -67,6 +68,25 @@ typedef struct ExprJoins
 	const int *join;   /* [number of the column - natts - 1] its join */
 	uint16 *keys;      /* [join] operand of the key; VECTOR_NONE before expr_program_join() */
 } ExprJoins;
+
+/* How an integer among several keys becomes a part of their number; see VECTOR_KEY_PART. */
+typedef struct ExprKeyPart
+{
+	int64 least, greatest;
+	int64 origin;
+	int64 factor;
+} ExprKeyPart;
+
+/* A join, for expr_program_join(). */
+typedef struct ExprJoin
+{
+	int nkeys;
+	ExprRoot *const *keys;
+	const ExprKeyPart *parts; /* [key] NULL: there is one key, which is its own number */
+	bool hashed; /* a hash table has the number of the inner row; else the key's number finds it */
+	bool outer;  /* rows are kept whether or not they have an inner row; else: */
+	bool found;  /* rows are kept that have one, or that have none */
+} ExprJoin;
 
 typedef struct ExprEvaluation ExprEvaluation;
 
@@ -144,11 +164,10 @@ extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, i
 								  int column);
 
 /*
- * Adds a join: `key` is an integer by which inner rows are found, at most one for each row.  Unless
- * `outer` is set, only rows are kept that have an inner row (found) or have none.  Conditions and
+ * Adds join j, whose keys are integers by which at most one inner row is found.  Conditions and
  * values that read columns of the inner rows can be added afterwards.
  */
-extern void expr_program_join(ExprProgram *p, int j, const ExprRoot *key, bool outer, bool found);
+extern void expr_program_join(ExprProgram *p, int j, const ExprJoin *join);
 
 /* Allocates a lookup's values and states for n entries and NULL, in the current memory context. */
 extern void expr_lookup_allocate(ExprLookup *lookup, uint32 n);

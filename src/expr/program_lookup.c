@@ -151,6 +151,7 @@ emit_lookup(ExprProgram *p, ExprLookup lookup, uint16 of)
 			p->lookups[t].presence != lookup.presence || p->lookups[t].type != lookup.type ||
 			p->lookups[t].ranked != lookup.ranked || p->lookups[t].stored != lookup.stored ||
 			p->lookups[t].scale != lookup.scale || p->lookups[t].column != lookup.column ||
+			p->lookups[t].slots != lookup.slots ||
 			!equal(p->lookups[t].expr, lookup.expr)))
 		t++;
 	if (t == WIRE_MAX_TABLES)
@@ -160,7 +161,7 @@ emit_lookup(ExprProgram *p, ExprLookup lookup, uint16 of)
 							  "the query reads more columns of joins than the GPU supports");
 	if (t == p->nlookups)
 		p->lookups[p->nlookups++] = lookup;
-	return expr_program_emit(p, VECTOR_LOOKUP, t, of, 0, 0);
+	return expr_program_emit(p, lookup.slots ? VECTOR_FIND : VECTOR_LOOKUP, t, of, 0, 0);
 }
 
 /* Does the same for a lookup of a join. */
@@ -203,6 +204,19 @@ expr_program_found(ExprProgram *p, int j)
 	return emit_join(
 		p,
 		(ExprLookup){.stored = -1, .join = j, .type = COLUMN_I8, .presence = true, .column = -1});
+}
+
+uint16
+expr_program_find(ExprProgram *p, int j, uint16 number)
+{
+	return p->unsupported_reason ? VECTOR_NONE :
+								   emit_lookup(p,
+											   (ExprLookup){.stored = -1,
+															.join = j,
+															.type = COLUMN_I64,
+															.slots = true,
+															.column = -1},
+											   number);
 }
 
 uint16

@@ -38,7 +38,7 @@ expr_program_magnitude(const ExprProgram *p, const int64 (*ends)[2], uint16 oper
 		if (in->op == VECTOR_LOAD)
 			for (int row = 0; row < ROWS; row++)
 				values[i * ROWS + row] = ends[in->a][at_greatest(row, in->a)];
-		else if (in->op == VECTOR_LOOKUP)
+		else if (vector_reads_table(in->op))
 			memset(&states[i * ROWS], VECTOR_UNDETERMINED, ROWS);
 		else
 			vector_run(in, p->flat.constants, values, states, ROWS, 0, 1, ROWS);

@@ -276,8 +276,8 @@ unoffered_reason(const HeapJoin *join)
 {
 	if (join->settles)
 		return "a condition decides which rows of a join match";
-	if (join->lookup.nkeys != 1 || !lookup_has_integer_key(&join->lookup))
-		return "the key of a join is not one integer";
+	if (!lookup_has_integers(&join->lookup))
+		return "the key of a join is not an integer";
 	if (join->lookup.next)
 		return "a row may have several matches in a join";
 	return NULL;
@@ -302,7 +302,7 @@ heap_joins_offer(const HeapFeed *feed, const HeapTable *table, FeedResident *res
 		resident->joins[j] =
 			(ResidentJoin){.type = join->type,
 						   .lookup = &join->lookup,
-						   .key = own->probes[j].keys[0],
+						   .keys = own->probes[j].keys,
 						   .share = plan->plan_rows / Max(outerPlan(plan)->plan_rows, 1),
 						   .cells = &join->cells};
 	}

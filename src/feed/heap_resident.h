@@ -20,12 +20,12 @@
 #include "feed/lookup.h"
 #include "protocol.h"
 
-/* A join of the table's rows.  A row finds at most one inner row, by an integer. */
+/* A join of the table's rows.  A row finds at most one inner row, by integers. */
 typedef struct ResidentJoin
 {
 	JoinType type; /* JOIN_INNER, JOIN_LEFT, JOIN_SEMI or JOIN_ANTI */
 	const Lookup *lookup;
-	const ExprRoot *key;
+	ExprRoot *const *keys;
 	double share;       /* estimated part of the rows that find an inner row */
 	LookupCells *cells; /* the engine adds what it reads */
 } ResidentJoin;

@@ -221,7 +221,17 @@ extern bool lookup_may_have_integers(const Lookup *lookup, int64 least, int64 gr
 /* Returns the first row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */
 extern uint32 lookup_find_values(Lookup *lookup, const Datum *key);
 
-/* Returns whether the key is an integer on both sides. */
+/* Returns whether all columns of the key are integers on both sides. */
+static inline bool
+lookup_has_integers(const Lookup *lookup)
+{
+	for (int k = 0; k < lookup->nkeys; k++)
+		if (lookup->keys[k].inner_width == 0)
+			return false;
+	return true;
+}
+
+/* Returns whether the key is an integer on both sides, or two that are one. */
 static inline bool
 lookup_has_integer_key(const Lookup *lookup)
 {

@@ -2,7 +2,7 @@
  * lookup_kept.c
  *	  Lookups that are kept in the cache for later queries; see lookup.h and ../cache/kept.h.
  *
- * A lookup is kept if its key is an integer, and its plan returns the same rows whenever its tables
+ * A lookup is kept if its keys are integers, and its plan returns the same rows whenever its tables
  * are the same: scans and hash joins of tables, whose expressions have only immutable functions of
  * PostgreSQL's own, and no parameters.  The name of the lookup is a hash of the plan, of what the
  * join reads of it, and of settings that such functions use.
@@ -191,7 +191,7 @@ identify(const Lookup *lookup, const Plan *hash)
 
 	identity->ncolumns = lookup->ncolumns;
 	identity->room = EXPRESSION_BYTES;
-	if (!lookup_has_integer_key(lookup) || !collect_tables(identity, hash))
+	if (!lookup_has_integers(lookup) || !collect_tables(identity, hash))
 		identity->nrelids = 0;
 	return identity;
 }
@@ -292,6 +292,9 @@ copy_lookup(const Lookup *lookup, void *to)
 	copy.array = copy_array(&copier, lookup->array, (range + 1) * sizeof(uint32));
 	copy.slots = copy_array(&copier, lookup->slots, (lookup->mask + 1) * sizeof(uint32));
 	copy.integers = copy_array(&copier, lookup->integers, sizeof(int64) * lookup->nrows);
+	copy.hashes = copy_array(&copier, lookup->hashes, sizeof(uint32) * lookup->nrows);
+	copy.values =
+		copy_array(&copier, lookup->values, sizeof(Datum) * lookup->nkeys * lookup->nrows);
 	if (image)
 		image->lookup = copy;
 	for (int c = 0; c < lookup->ncolumns; c++)
@@ -342,6 +345,8 @@ use_image(Lookup *lookup, const Image *image)
 	lookup->seed = from->seed;
 	lookup->slots = from->slots;
 	lookup->integers = from->integers;
+	lookup->hashes = from->hashes;
+	lookup->values = from->values;
 	for (int c = 0; c < lookup->ncolumns; c++)
 	{
 		LookupColumn *column = &lookup->columns[c];

@@ -47,6 +47,8 @@ typedef enum VectorOp
 {
 	VECTOR_LOAD,   /* loads stored column a into r; data: its WireType. Not run by vector_run() */
 	VECTOR_LOOKUP, /* the cell of table `data` for integer a, or for NULL; run by vector_lookup() */
+	VECTOR_FIND,   /* strict: the entry of integer a in table `data`, which has slots, or NULL; run
+					  by vector_lookup() */
 
 	/* logic, as core evaluates it; booleans are 0 or 1 */
 	VECTOR_AND, /* a AND b */
@@ -89,6 +91,8 @@ typedef enum VectorOp
 						microseconds ahead of UTC; data: VECTOR_TIME_* */
 	VECTOR_BUCKET,   /* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: a
 						GpuaggBinFormula */
+	VECTOR_KEY_PART, /* (a - constant b + 2) * constant b + 3; NULL if integer a is not between
+						constants b and b + 1 */
 	VECTOR_TRUTH,    /* a "char" as a boolean */
 	VECTOR_UNSIGNED, /* an unsigned integer of 32 bits as one of 64 bits */
 	VECTOR_F32_CODE, /* gpuagg_f64_code() of a float4; data 1: -0 has the code of 0 */
@@ -163,10 +167,20 @@ typedef struct VectorConstant
 /* The forms of a table's cells.  Each other form is the bytes of a cell: 1, 2 or 4. */
 #define VECTOR_CELLS_BITS 0 /* a bit: 1 is the value `least`, and 0 is NULL */
 #define VECTOR_CELLS_WIDE 8 /* 8 bytes; behind all of them, the VectorState of each, a byte */
+/* Slots of a hash table, of 8 and of 16 bytes; see VECTOR_FIND. */
+#define VECTOR_SLOTS_NARROW 9
+#define VECTOR_SLOTS_WIDE 16
+
+/* The most slots of a hash table that are read for one key. */
+#define VECTOR_MOST_PROBES 512
 
 /*
  * A lookup table.  Cells 0 .. n - 1 are for integers base .. base + n - 1.  Cell n is for NULL.  A
  * cell of 1, 2 or 4 bytes is an unsigned number: 0 is NULL, and x is the value least + (x - 1).
+ *
+ * A hash table has n + 1 slots, and `least` is the seed of its hashes.  A slot has a key and its
+ * entry plus 1; 0: it is empty.  A narrow slot has 32 bits for each, and the key less `base`; a
+ * wide one has 64.  The next slots of a key follow, after the last one the first.
  */
 typedef struct VectorTable
 {
@@ -186,9 +200,31 @@ vector_table_bytes(const VectorTable *t)
 	uint64_t n = (uint64_t) t->n + 1;
 	uint64_t bytes = t->form == VECTOR_CELLS_BITS ? (n + 7) / 8 :
 		t->form == VECTOR_CELLS_WIDE              ? n * 9 :
+		t->form == VECTOR_SLOTS_NARROW            ? n * 8 :
 													n * t->form;
 
 	return (bytes + 7) / 8 * 8;
+}
+
+/* Returns whether a table of this form has slots of a hash table, not cells. */
+VECTOR_SHARED int
+vector_has_slots(int form)
+{
+	return form == VECTOR_SLOTS_NARROW || form == VECTOR_SLOTS_WIDE;
+}
+
+/* Returns whether an operation reads a table. */
+VECTOR_SHARED int
+vector_reads_table(int op)
+{
+	return op == VECTOR_LOOKUP || op == VECTOR_FIND;
+}
+
+/* Returns whether operand b of an operation is a list of constants. */
+VECTOR_SHARED int
+vector_has_list(int op)
+{
+	return op == VECTOR_IN || op == VECTOR_BUCKET || op == VECTOR_KEY_PART;
 }
 
 /* A program: instructions in their order, and the constants that they read. */
@@ -226,6 +262,7 @@ vector_operands(int op)
 		case VECTOR_DEC_COMPARE:
 		case VECTOR_TIME:
 		case VECTOR_BUCKET:
+		case VECTOR_KEY_PART:
 		case VECTOR_F32_BELOW:
 		case VECTOR_F64_BELOW:
 #define OP1(...)
@@ -337,6 +374,8 @@ vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstr
 			return in->b >= VECTOR_CONSTANT && in->c <= p->nconstants - (in->b - VECTOR_CONSTANT);
 		case VECTOR_BUCKET:
 			return in->b >= VECTOR_CONSTANT && 3 <= p->nconstants - (in->b - VECTOR_CONSTANT);
+		case VECTOR_KEY_PART:
+			return in->b >= VECTOR_CONSTANT && 4 <= p->nconstants - (in->b - VECTOR_CONSTANT);
 		case VECTOR_DEC_RESCALE:
 			return in->data <= VECTOR_MOST_POWER;
 		case VECTOR_DEC_ROUND:

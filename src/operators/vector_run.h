@@ -12,6 +12,7 @@
 
 #include "operators/bins.h"
 #include "operators/exact_parts.h"
+#include "operators/gpu_hash.h"
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 
@@ -311,6 +312,17 @@ vector_in(VectorCell a, const VectorConstant *list, int n, int data)
 					   !found && (data & VECTOR_IN_NULL) ? VECTOR_NULL : VECTOR_VALUE);
 }
 
+/* Returns the part of integer a in the number that stands for a key; list: see VECTOR_KEY_PART. */
+GPUAGG_HD VectorCell
+vector_key_part(VectorCell a, const VectorConstant *list)
+{
+	int inside = a.value >= list[0].bits && a.value <= list[1].bits;
+
+	return vector_cell(
+		(int64_t) (((uint64_t) a.value - (uint64_t) list[2].bits) * (uint64_t) list[3].bits),
+		a.state == VECTOR_VALUE && !inside ? VECTOR_NULL : a.state);
+}
+
 /* Returns 10^n for n up to 18. */
 GPUAGG_HD int64_t
 vector_power10(int n)
@@ -559,6 +571,7 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 	{
 		case VECTOR_LOAD:
 		case VECTOR_LOOKUP:
+		case VECTOR_FIND:
 			break;
 		case VECTOR_IS_TRUE:
 		case VECTOR_IS_NOT_TRUE:
@@ -593,6 +606,8 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 			VECTOR_ROWS(vector_time(x, in->data));
 		case VECTOR_BUCKET:
 			VECTOR_ROWS(vector_bucket_of(x, list, in->data));
+		case VECTOR_KEY_PART:
+			VECTOR_ROWS(vector_key_part(x.a, list));
 #define OP1(FUNC, R, A, condition, formula) \
 	case VECTOR_##FUNC: \
 		VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i));)
@@ -682,7 +697,85 @@ vector_table_cell(const VectorTable *t, const uint8_t *from, uint32_t at)
 	}
 }
 
-/* Runs one VECTOR_LOOKUP instruction, as vector_run() runs the others. cells: [table] */
+/* A slot of a hash table. */
+typedef struct VectorSlot
+{
+	uint64_t key;
+	uint64_t entry; /* plus 1; 0: the slot is empty */
+} VectorSlot;
+
+/* Returns slot `at` of a hash table. from: its slots. */
+GPUAGG_HD VectorSlot
+vector_slot(const VectorTable *t, const uint8_t *from, uint32_t at)
+{
+	const uint64_t *words = (const uint64_t *) from;
+	VectorSlot slot;
+
+	if (t->form == VECTOR_SLOTS_NARROW)
+	{
+		slot.key = (uint32_t) words[at];
+		slot.entry = words[at] >> 32;
+	}
+	else
+	{
+		slot.key = words[2 * (size_t) at];
+		slot.entry = words[2 * (size_t) at + 1];
+	}
+	return slot;
+}
+
+/* Returns an integer as the keys of slots are. */
+GPUAGG_HD uint64_t
+vector_slot_key(const VectorTable *t, int64_t value)
+{
+	return t->form == VECTOR_SLOTS_NARROW ? (uint64_t) value - (uint64_t) t->base :
+											(uint64_t) value;
+}
+
+/* Returns the first slot of a key. */
+GPUAGG_HD uint32_t
+vector_first_slot(const VectorTable *t, uint64_t key)
+{
+	uint64_t hash = gpuagg_mix64(key ^ (uint64_t) t->least);
+
+	return (uint32_t) ((hash >> 32) * ((uint64_t) t->n + 1) >> 32);
+}
+
+/* Returns the slot after a slot. */
+GPUAGG_HD uint32_t
+vector_next_slot(const VectorTable *t, uint32_t at)
+{
+	return at == t->n ? 0 : at + 1;
+}
+
+/* Returns the entry of a key; slot: slot `at`, the key's first one. */
+GPUAGG_HD VectorCell
+vector_find_entry(const VectorTable *t, const uint8_t *from, uint64_t key, uint32_t at,
+				  VectorSlot slot)
+{
+	for (int probes = 1; slot.entry != 0 && slot.key != key; probes++)
+	{
+		if (probes == VECTOR_MOST_PROBES)
+			return vector_cell(0, VECTOR_NULL);
+		at = vector_next_slot(t, at);
+		slot = vector_slot(t, from, at);
+	}
+	return vector_cell((int64_t) (slot.entry - 1), slot.entry == 0 ? VECTOR_NULL : VECTOR_VALUE);
+}
+
+/* Returns the result of VECTOR_FIND. from: the table's slots. */
+GPUAGG_HD VectorCell
+vector_find(const VectorTable *t, const uint8_t *from, VectorCell a)
+{
+	uint64_t key = vector_slot_key(t, a.value);
+	uint32_t at = vector_first_slot(t, key);
+
+	return a.state == VECTOR_VALUE ?
+		vector_find_entry(t, from, key, at, vector_slot(t, from, at)) :
+		a;
+}
+
+/* Runs an instruction that reads a table, as vector_run() runs the others. cells: [table] */
 VECTOR_FUNCTION void
 vector_lookup(const VectorInstruction *in, const VectorTable *tables, const uint8_t *const *cells,
 			  const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
@@ -695,8 +788,10 @@ vector_lookup(const VectorInstruction *in, const VectorTable *tables, const uint
 
 	for (int i = first; i < n; i += step)
 	{
-		VectorCell cell = vector_table_cell(
-			t, cells[in->data], vector_table_index(t, vector_value(&oa, i), vector_state(&oa, i)));
+		VectorCell a = vector_cell(vector_value(&oa, i), vector_state(&oa, i));
+		VectorCell cell = in->op == VECTOR_FIND ?
+			vector_find(t, cells[in->data], a) :
+			vector_table_cell(t, cells[in->data], vector_table_index(t, a.value, a.state));
 
 		to[i] = cell.value;
 		to_states[i] = cell.state;

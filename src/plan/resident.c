@@ -151,30 +151,43 @@ scan_share(GroupQuery *query, Path *scan, const PathTarget *target)
 	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, &columns, rel->pages);
 }
 
-/* Returns whether a type is an integer by which the GPU can find inner rows. */
+/* Returns whether the GPU can find inner rows by the equality of these types: they are integers. */
 static bool
-is_key_type(Oid type)
+are_key_types(Oid left, Oid right)
 {
-	return type == INT2OID || type == INT4OID || type == INT8OID;
+	switch (left)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+			return right == INT2OID || right == INT4OID || right == INT8OID;
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return right == left;
+		default:
+			return false;
+	}
 }
 
 bool
 plan_resident_join_supported(JoinType jointype, bool unique, const List *hashclauses,
 							 const List *restrictlist)
 {
-	RestrictInfo *clause;
-	OpExpr *expr;
+	ListCell *lc;
 
-	if (list_length(hashclauses) != 1 ||
-		(!unique && jointype != JOIN_SEMI && jointype != JOIN_ANTI) ||
-		(jointype != JOIN_INNER && list_length(restrictlist) != 1))
+	if (hashclauses == NIL || (!unique && jointype != JOIN_SEMI && jointype != JOIN_ANTI) ||
+		(jointype != JOIN_INNER && list_length(restrictlist) != list_length(hashclauses)))
 		return false;
-	clause = linitial_node(RestrictInfo, hashclauses);
-	if (!IsA(clause->clause, OpExpr))
-		return false;
-	expr = (OpExpr *) clause->clause;
-	return list_length(expr->args) == 2 && is_key_type(exprType(linitial(expr->args))) &&
-		is_key_type(exprType(lsecond(expr->args)));
+	foreach (lc, hashclauses)
+	{
+		const OpExpr *expr = (OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
+
+		if (!IsA(expr, OpExpr) || list_length(expr->args) != 2 ||
+			!are_key_types(exprType(linitial(expr->args)), exprType(lsecond(expr->args))))
+			return false;
+	}
+	return true;
 }
 
 /*

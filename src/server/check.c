@@ -460,7 +460,10 @@ check_program(const WireResident *in, uint64_t *set)
 	if (!vector_program_valid(p, (int) in->nstored, WIRE_TYPES, set))
 		return "program";
 	for (uint32_t i = 0; i < p->ninstructions; i++)
-		if (p->instructions[i].op == VECTOR_LOOKUP && p->instructions[i].data >= in->ntables)
+		if (vector_reads_table(p->instructions[i].op) &&
+			(p->instructions[i].data >= in->ntables ||
+			 vector_has_slots(in->tables[p->instructions[i].data].form) !=
+				 (p->instructions[i].op == VECTOR_FIND)))
 			return "no such table";
 		else if (p->instructions[i].op == VECTOR_LOAD &&
 				 p->instructions[i].data != in->stored[p->instructions[i].a].type)
@@ -484,7 +487,7 @@ check_tables(const WireResident *in, size_t buffer_bytes)
 		uint64_t first = (uint64_t) table->first * 8;
 
 		if (table->form != VECTOR_CELLS_BITS && table->form != 1 && table->form != 2 &&
-			table->form != 4 && table->form != VECTOR_CELLS_WIDE)
+			table->form != 4 && table->form != VECTOR_CELLS_WIDE && !vector_has_slots(table->form))
 			return "form of a table";
 		if (!wire_is_sent(in, t) && !wire_is_named(&in->names[t]))
 			return "table without cells";

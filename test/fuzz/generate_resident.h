@@ -265,11 +265,18 @@ make_program(WireResident *in)
 								pick_operand(p),
 								chance(0.3) ? between(0, 4) : pick_operand(p),
 								chance(0.5) ? between(0, 31) : random_below(65536)};
-		/* lookups use existing tables */
-		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP && ntables == 0)
-			continue;
-		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP)
-			p->instructions[p->ninstructions].data = random_below(ntables);
+		/* lookups use existing tables, mostly of the right kind */
+		if (vector_reads_table(p->instructions[p->ninstructions].op))
+		{
+			uint32_t table = random_below(ntables + 1);
+
+			if (table == ntables)
+				continue;
+			p->instructions[p->ninstructions].data = table;
+			if (!chance(0.02))
+				p->instructions[p->ninstructions].op =
+					vector_has_slots(in->tables[table].form) ? VECTOR_FIND : VECTOR_LOOKUP;
+		}
 		p->ninstructions++;
 		if (!vector_program_valid(p, (int) nstored, WIRE_TYPES, &set))
 			p->ninstructions--;
@@ -357,12 +364,13 @@ make_tables(Connection *c, WireResident *in)
 
 	for (int t = chance(0.5) ? 0 : between(1, 3); t > 0; t--)
 	{
-		static const uint16_t forms[] = {VECTOR_CELLS_BITS, 1, 2, 4, VECTOR_CELLS_WIDE};
+		static const uint16_t forms[] = {
+			VECTOR_CELLS_BITS, 1, 2, 4, VECTOR_CELLS_WIDE, VECTOR_SLOTS_NARROW, VECTOR_SLOTS_WIDE};
 		VectorTable table = {.base = between(-3, 3),
 							 .least = between(-3, 100),
 							 .first = in->cell_bytes / 8,
 							 .n = random_below(20),
-							 .form = forms[random_below(5)],
+							 .form = forms[random_below(7)],
 							 .others = chance(0.5)};
 		bool named = chance(0.5);
 

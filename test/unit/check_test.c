@@ -416,6 +416,18 @@ wrong_stored(void)
 	STORED(resident.stored[2].coded = 2);
 	STORED((resident.stored[0].type = WIRE_I64, resident.stored[0].coded = 1));
 	STORED(resident.program.instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
+	/* slots are not cells, and cells no slots */
+	for (int op = VECTOR_LOOKUP; op <= VECTOR_FIND; op++)
+	{
+		make_stored();
+		resident.ntables = 1;
+		resident.names[0].part[1] = 1;
+		resident.tables[0].form = op == VECTOR_LOOKUP ? VECTOR_SLOTS_NARROW : 1;
+		resident.program.instructions[4] = (VectorInstruction){op, 1, 1, 0, 0, 0};
+		CHECK(stored_error() != NULL, "a table of another kind is rejected");
+		resident.program.instructions[4].op = op == VECTOR_LOOKUP ? VECTOR_FIND : VECTOR_LOOKUP;
+		CHECK(stored_error() == NULL, "a table of this kind: %s", stored_error());
+	}
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = 1001));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = 1,
 			store.before = 1000));
@@ -471,6 +483,8 @@ wrong_programs(void)
 	STORED(p->instructions[0].data = WIRE_I64);
 	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_IN, 1, 1, VECTOR_CONSTANT + 1, 2, 0}));
 	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_BUCKET, 1, 1, VECTOR_CONSTANT, 0, 0}));
+	STORED(p->instructions[4] =
+			   ((VectorInstruction){VECTOR_KEY_PART, 1, 1, VECTOR_CONSTANT, 0, 0}));
 	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_DEC_RESCALE, 1, 1, 0, 0, 19}));
 	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_DEC_ROUND, 1, 1, 0, 0, 19}));
 	STORED(p->instructions[4] =

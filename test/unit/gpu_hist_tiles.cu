@@ -461,7 +461,8 @@ static const DrawnOp light_ops[] = {
 static const DrawnOp other_ops[] = {
 	{VECTOR_SELECT, 'b', 'i', 'i', 'i'},     {VECTOR_COALESCE, 'i', 'i', '-', 'i'},
 	{VECTOR_DEC_MOD, 'i', 'i', '-', 'i'},    {VECTOR_F_INT8PL, 'i', 'i', '-', 'i'},
-	{VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'}};
+	{VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'},
+	{VECTOR_FIND, 'i', '-', '-', 'i'},       {VECTOR_KEY_PART, 'i', 'l', '-', 'i'}};
 
 /* The columns that programs read, by number. Then the kinds of the constants. */
 static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
@@ -470,15 +471,16 @@ static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I6
 #define DRAWN_INPUTS 6
 #define CONSTANT_LIST 6
 static const char constant_kinds[] = "wifbbi";
-/* Lookup tables of a program. */
+/* Lookup tables of a program; a narrow and a wide hash table follow. */
 #define DRAWN_TABLES 3
+#define HASH_SLOTS 500
 
 struct DrawnProgram
 {
 	GpuaggProgram p;
 	char kind[16]; /* kind of each result */
 	int n;
-	uint8_t cells[DRAWN_TABLES * 16384]; /* cells of all tables */
+	uint8_t cells[(DRAWN_TABLES + 2) * 16384]; /* cells of all tables */
 
 	static bool
 	fits(char wanted, char is)
@@ -520,6 +522,7 @@ struct DrawnProgram
 		in.r = r.below(4) ? (uint16_t) i : VECTOR_NONE;
 		in.data = d.op == VECTOR_DEC_COMPARE ? (uint16_t) r.below(8) :
 			d.op == VECTOR_LOOKUP            ? (uint16_t) r.below(DRAWN_TABLES) :
+			d.op == VECTOR_FIND              ? (uint16_t) (DRAWN_TABLES + r.below(2)) :
 											   (uint16_t) r.below(2);
 		/* units with which most floats of the columns fit */
 		if (d.op == VECTOR_F64_PART)
@@ -529,7 +532,7 @@ struct DrawnProgram
 			d.b == '-'    ? VECTOR_NONE :
 							draw_operand(r, d.b, i);
 		in.c = d.op == VECTOR_IN ? 3 : d.c == '-' ? VECTOR_NONE : draw_operand(r, d.c, i);
-		if (d.op == VECTOR_IN)
+		if (d.op == VECTOR_IN || d.op == VECTOR_KEY_PART)
 			in.b += 3;
 		kind[i] = d.result;
 		/* often a condition that compares an int32 column with a constant */
@@ -575,6 +578,40 @@ struct DrawnProgram
 					r.below(5) ? VECTOR_VALUE : VECTOR_NULL;
 			first += (uint32_t) (bytes / 8);
 		}
+		for (int t = DRAWN_TABLES; t < DRAWN_TABLES + 2; t++)
+		{
+			draw_hash_table(r, p.tables[t], t == DRAWN_TABLES, (uint64_t *) (cells + first * 8));
+			p.tables[t].first = first;
+			first += (uint32_t) (vector_table_bytes(&p.tables[t]) / 8);
+		}
+	}
+	/* Draws a hash table that may be nearly full.  words: its slots, which are zeros */
+	void
+	draw_hash_table(Random &r, VectorTable &table, bool narrow, uint64_t *words)
+	{
+		size_t nkeys = r.below(HASH_SLOTS * 9 / 10);
+
+		table.base = -300;
+		table.least = (int64_t) r.below(UINT32_MAX);
+		table.n = HASH_SLOTS - 1;
+		table.form = narrow ? VECTOR_SLOTS_NARROW : VECTOR_SLOTS_WIDE;
+		for (size_t k = 0; k < nkeys; k++)
+		{
+			uint64_t key = vector_slot_key(&table, (int64_t) r.below(1000) - 300);
+			uint32_t at = vector_first_slot(&table, key);
+			VectorSlot slot;
+
+			while ((slot = vector_slot(&table, (uint8_t *) words, at)).entry != 0 &&
+				   slot.key != key)
+				at = vector_next_slot(&table, at);
+			if (narrow)
+				words[at] = key | (uint64_t) (k + 1) << 32;
+			else
+			{
+				words[2 * (size_t) at] = key;
+				words[2 * (size_t) at + 1] = k + 1;
+			}
+		}
 	}
 	DrawnProgram(Random &r, bool light)
 	{
@@ -584,7 +621,7 @@ struct DrawnProgram
 		memset((void *) this, 0, sizeof(*this));
 		n = 1 + (int) r.below(7);
 		p.steps.ninstructions = (uint32_t) n;
-		p.steps.nconstants = 12;
+		p.steps.nconstants = 13;
 		p.steps.constants[0].bits = r.below(3) ? 300 : integers[r.below(6)];
 		p.steps.constants[1].state = VECTOR_NULL;
 		memcpy(&p.steps.constants[2].bits, doubles, 8);
@@ -594,7 +631,7 @@ struct DrawnProgram
 		memcpy(&p.steps.constants[CONSTANT_LIST].bits, doubles + 1, 8);
 		memcpy(&p.steps.constants[CONSTANT_LIST + 1].bits, doubles + 2, 8);
 		p.steps.constants[CONSTANT_LIST + 2].bits = 37;
-		for (int k = 0; k < 3; k++)
+		for (int k = 0; k < 4; k++)
 			p.steps.constants[CONSTANT_LIST + 3 + k].bits = k * 2 - 1;
 		draw_tables(r);
 		for (int i = 0; i < n; i++)
@@ -661,7 +698,7 @@ struct DrawnRow
 			in.op &= ~GPUAGG_CONDITION;
 			operands = vector_operands(in.op);
 			for (int k = 0;
-				 k < operands && !(k == 1 && (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)); k++)
+				 k < operands && !(k == 1 && (vector_has_list(in.op))); k++)
 			{
 				values[k] = operand(from[k], i).value;
 				states[k] = operand(from[k], i).state;
@@ -670,7 +707,7 @@ struct DrawnRow
 			in.b = in.b >= VECTOR_CONSTANT && in.b != VECTOR_NONE ? in.b : 1;
 			in.c = operands > 2 ? 2 : in.c;
 			in.r = 3;
-			if (in.op == VECTOR_LOOKUP)
+			if (vector_reads_table(in.op))
 				vector_lookup(&in, d.p.tables, cells, d.p.steps.constants, values, states, 1, 0, 1,
 							  1);
 			else

@@ -396,7 +396,7 @@ check_op(Random &r, const OpInfo &info, int data, int c)
 			p.constants[1] = VectorConstant{vector_bits_F64(1e6), 0, 0};
 			p.constants[2] = VectorConstant{17, 0, 0};
 		}
-		if (form || info.op == VECTOR_BUCKET || info.op == VECTOR_IN)
+		if (form || vector_has_list(info.op))
 			b = VECTOR_CONSTANT;
 		p.instructions[p.ninstructions++] = make_instruction(info.op, 3, 0, b, c < 0 ? 2 : c, data);
 		check_program(info.name, p, stored, {make_output(3, 8, true, false)}, nullptr, 0, n,
@@ -439,6 +439,7 @@ GPU_TEST(resident_other_operations)
 				 OpInfo{"time", VECTOR_TIME, data & VECTOR_TIME_FLOAT ? KIND_F64 : KIND_I64,
 						data & VECTOR_TIME_DATE ? KIND_I32 : KIND_I64, KIND_I32},
 				 data, -1);
+	check_op(r, OpInfo{"key part", VECTOR_KEY_PART, KIND_I64, KIND_I64, KIND_I64}, 0, -1);
 	for (int data = 0; data < 2; data++)
 	{
 		check_op(r, OpInfo{"bucket", VECTOR_BUCKET, KIND_I64, KIND_F64, KIND_F64}, data, -1);

@@ -262,10 +262,10 @@ known_answers(void)
 		  "a large float is undetermined");
 	for (int op = VECTOR_DEC_RESCALE; op <= VECTOR_UNSIGNED; op++)
 	{
-		CHECK(op == VECTOR_BUCKET ||
+		CHECK(vector_has_list(op) ||
 				  run_one(op, 1, no_value, value_of(1), no_value).state == VECTOR_NULL,
 			  "operation %d of NULL", op);
-		CHECK(op == VECTOR_BUCKET ||
+		CHECK(vector_has_list(op) ||
 				  run_one(op, 1, undetermined, value_of(1), no_value).state == VECTOR_UNDETERMINED,
 			  "operation %d of undetermined", op);
 	}
@@ -598,6 +598,86 @@ narrow_lookups(void)
 	}
 }
 
+/* Puts a key with its entry into a hash table. */
+static void
+add_slot(const VectorTable *table, uint64_t *words, int64_t key, uint64_t entry)
+{
+	uint64_t bits = vector_slot_key(table, key);
+	uint32_t at = vector_first_slot(table, bits);
+
+	while (vector_slot(table, (const uint8_t *) words, at).entry != 0)
+		at = vector_next_slot(table, at);
+	if (table->form == VECTOR_SLOTS_NARROW)
+		words[at] = bits | (entry + 1) << 32;
+	else
+	{
+		words[2 * at] = bits;
+		words[2 * at + 1] = entry + 1;
+	}
+}
+
+/* Hash tables of keys from -5 on, nearly full and full. */
+static void
+hash_tables(void)
+{
+	VectorInstruction in = {VECTOR_FIND, 1, 0, 0, 0, 0};
+
+	for (int form = VECTOR_SLOTS_NARROW; form <= VECTOR_SLOTS_WIDE;
+		 form += VECTOR_SLOTS_WIDE - VECTOR_SLOTS_NARROW)
+		for (int nkeys = 0; nkeys <= 40; nkeys++)
+		{
+			VectorTable table = {.base = -5, .least = 77 + nkeys, .n = 39, .form = form};
+			uint64_t words[80] = {0};
+			const uint8_t *const cells[] = {(const uint8_t *) words};
+			int64_t values[100];
+			uint8_t states[100];
+
+			CHECK(vector_table_bytes(&table) == (form == VECTOR_SLOTS_WIDE ? 640 : 320), "bytes");
+			for (int k = 0; k < nkeys; k++)
+				add_slot(&table, words, k * 3 - 5, 1000 + k);
+			for (int i = 0; i < 47; i++)
+			{
+				values[i] = i * 3 - 5;
+				states[i] = VECTOR_VALUE;
+			}
+			values[47] = -5 + (INT64_C(1) << 32); /* as -5, in 32 bits */
+			values[48] = 99;
+			states[47] = VECTOR_VALUE;
+			states[48] = VECTOR_NULL;
+			states[49] = VECTOR_UNDETERMINED;
+			vector_lookup(&in, &table, cells, NULL, values, states, 50, 0, 1, 50);
+			for (int i = 0; i < 47; i++)
+				CHECK(i < nkeys ? states[50 + i] == VECTOR_VALUE && values[50 + i] == 1000 + i :
+								  states[50 + i] == VECTOR_NULL,
+					  "key %d of %d, form %d", i, nkeys, form);
+			CHECK(states[97] == VECTOR_NULL, "a key outside of the range is not found");
+			CHECK(states[98] == VECTOR_NULL && states[99] == VECTOR_UNDETERMINED,
+				  "NULL and undetermined stay");
+		}
+}
+
+/* Numbers of several keys. */
+static void
+key_parts(void)
+{
+	const VectorConstant list[] = {{-3, 0, 0}, {4, 0, 0}, {-3, 0, 0}, {100, 0, 0}};
+	const VectorConstant halves[] = {
+		{INT32_MIN, 0, 0}, {INT32_MAX, 0, 0}, {0, 0, 0}, {INT64_C(1) << 32, 0, 0}};
+
+	for (int64_t key = -5; key < 7; key++)
+	{
+		VectorCell cell = vector_key_part(value_of(key), list);
+
+		CHECK(key < -3 || key > 4 ? cell.state == VECTOR_NULL :
+									same(cell, value_of((key + 3) * 100)),
+			  "part of %d", (int) key);
+	}
+	CHECK(vector_key_part(no_value, list).state == VECTOR_NULL, "part of NULL");
+	CHECK(vector_key_part(undetermined, list).state == VECTOR_UNDETERMINED,
+		  "part of an undetermined key");
+	CHECK(same(vector_key_part(value_of(INT32_MIN), halves), value_of(INT64_MIN)), "upper half");
+}
+
 /*
  * If an instruction can be simplified, checks that both give the same results. Returns whether it
  * can.
@@ -650,6 +730,8 @@ main(void)
 	RUN("simplified comparisons give the same results", simplified_comparisons);
 	RUN("lookups find the cells of their table", lookups);
 	RUN("lookups in narrow cells", narrow_lookups);
+	RUN("hash tables", hash_tables);
+	RUN("parts of keys", key_parts);
 	RUN("scalar operations are strict and give values of their types", scalar_operations);
 	RUN("known answers", known_answers);
 	RUN("decimals are rounded in all modes", rounding);

@@ -11,7 +11,7 @@ stub_run_instruction(const VectorInstruction *in, const StubTables *from,
 					 const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
 					 int n)
 {
-	if (in->op == VECTOR_LOOKUP)
+	if (vector_reads_table(in->op))
 		vector_lookup(in, from->tables, from->cells, constants, values, states, tile, 0, 1, n);
 	else
 		vector_run(in, constants, values, states, tile, 0, 1, n);
