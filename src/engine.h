@@ -257,6 +257,7 @@ typedef struct DeviceStats
 	double server_ms; /* time of the server, from the opening of the query to the end of finish */
 	uint64 cpu_fallback_rows; /* rows that the CPU fallback reduced */
 	uint64 rows_resident;     /* rows cached on the device, including those that WHERE rejects */
+	int passes;               /* over these; the maximum of all participants and tables */
 	uint64 uploaded;          /* bytes of columns that were copied to the device's cache */
 	size_t memory;
 	int retries;

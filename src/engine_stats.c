@@ -22,6 +22,7 @@ add_device(DeviceStats *total, const DeviceStats *stats)
 	total->server_ms += stats->server_ms;
 	total->cpu_fallback_rows += stats->cpu_fallback_rows;
 	total->rows_resident += stats->rows_resident;
+	total->passes = Max(total->passes, stats->passes);
 	total->uploaded += stats->uploaded;
 	total->memory += stats->memory;
 	total->retries += stats->retries;

@@ -88,6 +88,7 @@ typedef struct CudaEngine
 	uint64 bytes_from_device;
 	uint64 cpu_fallback_rows; /* to the cpu_fallback, as rows */
 	uint64 rows_resident;     /* of which the server had copies; counted in rows_given, too */
+	int passes;               /* most passes over these */
 	uint64 uploaded;          /* bytes of those that were made */
 	const char *not_resident; /* why there were none, or NULL */
 	DeviceStats times;        /* ..._ms of what this process did, or waited for */

@@ -36,7 +36,7 @@ typedef struct CellsIdentity
 	int32 scale;
 	int32 presence;
 	int32 entries; /* whether the entries decide the cells, too: they are hashed then */
-	int32 reserved;
+	uint32 match;  /* as ResidentMatch.number */
 } CellsIdentity;
 
 /* Adds bytes to a hash. */
@@ -94,6 +94,7 @@ name_cells(const Resident *r, int t)
 	identity.type = lookup->type;
 	identity.scale = lookup->scale;
 	identity.presence = lookup->presence;
+	identity.match = r->matches[lookup->join].number;
 	identity.entries = lookup->expr != NULL || lookup->type == COLUMN_DATUM;
 	sha = pg_cryptohash_create(PG_SHA256);
 	if (sha == NULL || pg_cryptohash_init(sha) < 0)
@@ -198,8 +199,8 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
  */
 #define DEFINE_WRITE_NARROW(cell_t) \
 	static void write_narrow_##cell_t(const Lookup *inner, const ExprLookup *lookup, \
-									  const LookupColumn *column, const uint32 *narrow, int64 n, \
-									  cell_t *to) \
+									  const LookupColumn *column, const ResidentMatch *match, \
+									  const uint32 *narrow, int64 n, cell_t *to) \
 	{ \
 		cell_t absent = (cell_t) narrow[lookup->n]; \
 \
@@ -210,7 +211,8 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 			to[n] = absent; \
 			return; \
 		} \
-		if (inner->form == LOOKUP_ARRAY && column->nulls == NULL && !column->byval) \
+		if (inner->form == LOOKUP_ARRAY && match->rank == NULL && column->nulls == NULL && \
+			!column->byval) \
 		{ \
 			const uint32 *array = inner->array; \
 			const uint32 *codes = column->codes; \
@@ -227,7 +229,7 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 			to[n] = absent; \
 			return; \
 		} \
-		if (inner->form == LOOKUP_ARRAY) \
+		if (inner->form == LOOKUP_ARRAY && match->rank == NULL) \
 		{ \
 			INTERRUPTIBLE_FOR (at, 0, n) \
 			{ \
@@ -243,8 +245,9 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 			INTERRUPTIBLE_FOR (at, 0, n + 1) \
 				to[at] = absent; \
 		INTERRUPTIBLE_FOR (row, 0, inner->nrows) \
-			to[inner->integers[row] - inner->least] = \
-				(cell_t) narrow[row_entry(lookup, column, row)]; \
+			if (resident_is_match(match, row)) \
+				to[inner->integers[row] - inner->least] = \
+					(cell_t) narrow[row_entry(lookup, column, row)]; \
 	}
 
 DEFINE_WRITE_NARROW(uint8)
@@ -254,7 +257,7 @@ DEFINE_WRITE_NARROW(uint32)
 /* Writes bits or wide cells by key, or by inner row. */
 static void
 write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *column,
-			const VectorTable *table, uint8 *to)
+			const ResidentMatch *match, const VectorTable *table, uint8 *to)
 {
 	if (table->form == VECTOR_CELLS_WIDE || lookup->states[lookup->n] != VECTOR_NULL)
 		INTERRUPTIBLE_FOR (at, 0, (int64) table->n + 1)
@@ -264,7 +267,7 @@ write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *c
 		INTERRUPTIBLE_FOR (row, 0, table->n)
 			cell_write(lookup, table, to, row, row_entry(lookup, column, row));
 	}
-	else if (inner->form == LOOKUP_ARRAY)
+	else if (inner->form == LOOKUP_ARRAY && match->rank == NULL)
 	{
 		INTERRUPTIBLE_FOR (at, 0, table->n)
 			if (inner->array[at] != LOOKUP_NONE)
@@ -272,8 +275,9 @@ write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *c
 	}
 	else if (table->n > 0)
 		INTERRUPTIBLE_FOR (row, 0, inner->nrows)
-			cell_write(lookup, table, to, inner->integers[row] - inner->least,
-					   row_entry(lookup, column, row));
+			if (resident_is_match(match, row))
+				cell_write(lookup, table, to, inner->integers[row] - inner->least,
+						   row_entry(lookup, column, row));
 }
 
 /*
@@ -285,11 +289,12 @@ write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *tab
 {
 	const Lookup *inner = r->rows->joins[lookup->join].lookup;
 	const LookupColumn *column = resident_inner_column(r, lookup);
+	const ResidentMatch *match = &r->matches[lookup->join];
 	uint32 *narrow_cells;
 
 	if (table->n == 0 || table->form == VECTOR_CELLS_BITS || table->form == VECTOR_CELLS_WIDE)
 	{
-		write_cells(inner, lookup, column, table, to);
+		write_cells(inner, lookup, column, match, table, to);
 		return;
 	}
 	narrow_cells =
@@ -299,27 +304,29 @@ write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *tab
 	switch (table->form)
 	{
 		case 1:
-			write_narrow_uint8(inner, lookup, column, narrow_cells, table->n, to);
+			write_narrow_uint8(inner, lookup, column, match, narrow_cells, table->n, to);
 			break;
 		case 2:
-			write_narrow_uint16(inner, lookup, column, narrow_cells, table->n, (uint16 *) to);
+			write_narrow_uint16(inner, lookup, column, match, narrow_cells, table->n,
+								(uint16 *) to);
 			break;
 		default:
-			write_narrow_uint32(inner, lookup, column, narrow_cells, table->n, (uint32 *) to);
+			write_narrow_uint32(inner, lookup, column, match, narrow_cells, table->n,
+								(uint32 *) to);
 	}
 	pfree(narrow_cells);
 }
 
 /* Writes the bits of the keys for which inner rows exist. */
 static void
-write_found(const Lookup *inner, const VectorTable *table, uint8 *to)
+write_found(const Lookup *inner, const ResidentMatch *match, const VectorTable *table, uint8 *to)
 {
 	if (table->n == 0)
 		return;
-	if (inner->bits)
+	if (inner->bits && match->rank == NULL)
 		INTERRUPTIBLE_FOR (at, 0, ((int64) table->n + 7) / 8)
 			to[at] = inner->bits[at / 8] >> at % 8 * 8;
-	else if (inner->form == LOOKUP_ARRAY)
+	else if (inner->form == LOOKUP_ARRAY && match->rank == NULL)
 	{
 		INTERRUPTIBLE_FOR (byte, 0, ((int64) table->n + 7) / 8)
 		{
@@ -337,7 +344,8 @@ write_found(const Lookup *inner, const VectorTable *table, uint8 *to)
 		{
 			int64 at = inner->integers[row] - inner->least;
 
-			to[at / 8] |= 1 << at % 8;
+			if (resident_is_match(match, row))
+				to[at / 8] |= 1 << at % 8;
 		}
 }
 
@@ -358,11 +366,11 @@ write_table(Resident *r, int t, uint8 *to)
 	if (lookup->slots)
 	{
 		if (!resident_write_slots(r->rows->joins[lookup->join].lookup, r->key_parts[lookup->join],
-								  table, to))
+								  &r->matches[lookup->join], table, to))
 			expr_program_reject(r->program, "the keys of a join have too similar hashes");
 	}
 	else if (lookup->attno == 0)
-		write_found(r->rows->joins[lookup->join].lookup, table, to);
+		write_found(r->rows->joins[lookup->join].lookup, &r->matches[lookup->join], table, to);
 	else
 	{
 		if (lookup->states == NULL)

@@ -43,7 +43,8 @@ resident_key(Resident *r, int c, const ExprRoot *root)
 		return expr_program_reject(
 			r->program, "comparing keys might reveal values that are hidden from the query");
 	/* equal values have the same bytes, and different ones have not */
-	if (root && !key->varies && col->travel != TRAVEL_NUMBERS)
+	/* and passes might find different dictionaries */
+	if (root && !key->varies && col->travel != TRAVEL_NUMBERS && r->npasses == 1)
 		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);
 	return r->codes[c] != VECTOR_NONE ? r->codes[c] : lookup_key(r, c, root);
 }
@@ -54,9 +55,10 @@ resident_ranks(Resident *r, int c, const ExprRoot *root)
 	uint16 operand = VECTOR_NONE;
 
 	/* rows of another table have other ranks */
-	if (!r->rows->alone || r->rows->follows || r->cuda->rows_given > 0)
+	if (!r->rows->alone || r->rows->follows || r->cuda->rows_given > 0 || r->npasses > 1)
 		return expr_program_reject(r->program,
-								   "the least or greatest text is found among rows of one table");
+								   "the least or greatest text is found among rows of one table, each "
+								   "once");
 	if (root)
 		operand = expr_program_ranks(r->program, root->expr, r->cuda->query->cols[c].collation,
 									 &r->coded[c]);
@@ -71,8 +73,8 @@ resident_has_all_rows(const Resident *r)
 {
 	const CudaEngine *cuda = r->cuda;
 
-	return r->rows->alone && cuda->rows_given == 0 && cuda->cpu_fallback == NULL && !cuda->joined &&
-		feed_resident_complete(r->rows);
+	return r->rows->alone && r->pass == r->npasses - 1 && cuda->rows_given == 0 &&
+		cuda->cpu_fallback == NULL && !cuda->joined && feed_resident_complete(r->rows);
 }
 
 /*

@@ -47,9 +47,11 @@ resident_inner_column(const Resident *r, const ExprLookup *lookup)
 
 /* Returns whether rows without an inner row are kept, with NULLs in its place. */
 static bool
-is_outer(const ResidentJoin *join)
+is_outer(const Resident *r, int j)
 {
-	return join->type == JOIN_LEFT || join->type == JOIN_ANTI;
+	JoinType type = resident_join_type(r, j);
+
+	return type == JOIN_LEFT || type == JOIN_ANTI;
 }
 
 /* Returns whether a lookup of a join has a column of its inner rows, or whether it is NULL. */
@@ -65,7 +67,7 @@ use_summary(const Resident *r, ExprLookup *lookup, const LookupSummary *summary)
 {
 	lookup->interval = (ExprInterval){summary->least, summary->greatest};
 	lookup->undetermined = summary->undetermined;
-	lookup->nulls = summary->nulls || is_outer(&r->rows->joins[lookup->join]);
+	lookup->nulls = summary->nulls || is_outer(r, lookup->join);
 	lookup->null = VECTOR_NULL;
 }
 
@@ -99,7 +101,7 @@ resident_fill_column(Resident *r, ExprLookup *lookup)
 {
 	const ResidentJoin *join = &r->rows->joins[lookup->join];
 	const LookupColumn *column = resident_inner_column(r, lookup);
-	bool null = column->nulls != NULL || is_outer(join);
+	bool null = column->nulls != NULL || is_outer(r, lookup->join);
 	uint32 n = join->lookup->form == LOOKUP_EMPTY ? 0 :
 		column->byval                             ? join->lookup->nrows :
 													column->ncodes;
@@ -282,7 +284,7 @@ resident_fill_lookups(Resident *r)
 		return true;
 	for (int t = 0; t < p->nlookups; t++)
 		if (p->lookups[t].join >= 0 && p->lookups[t].attno == 0 && !p->lookups[t].slots &&
-			r->rows->joins[p->lookups[t].join].type == JOIN_INNER)
+			resident_join_type(r, p->lookups[t].join) == JOIN_INNER)
 			share_cells(r, t);
 	return true;
 }

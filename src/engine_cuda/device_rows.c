@@ -89,6 +89,8 @@ translate_join(Resident *r, int j)
 	const ResidentJoin *join = &r->rows->joins[j];
 	bool possible;
 
+	JoinType type = resident_join_type(r, j);
+
 	r->key_parts[j] = resident_key_parts(join->lookup, &possible);
 	if (!possible)
 		expr_program_reject(r->program, "the keys of a join have too many combinations");
@@ -97,8 +99,8 @@ translate_join(Resident *r, int j)
 								  .keys = join->keys,
 								  .parts = r->key_parts[j],
 								  .hashed = resident_is_hashed(join->lookup),
-								  .outer = join->type == JOIN_LEFT,
-								  .found = join->type != JOIN_ANTI});
+								  .outer = type == JOIN_LEFT,
+								  .found = type != JOIN_ANTI});
 }
 
 /* Translates the conditions and the query's columns to the program. */
@@ -650,9 +652,66 @@ negotiate(Resident *r, bool *taken)
 			return false;
 		if (*taken)
 			break;
+		/* passes before this one have reduced all of the rows */
+		if (r->pass > 0 && lacking.any != 0)
+			break;
 		if (!handle_lacking(r, &lacking, &uploaded, &again))
 			return false;
 	}
+	return true;
+}
+
+/* Translates the query for a pass over the rows. */
+static void
+begin_pass(Resident *r, uint64 pass)
+{
+	r->pass = pass;
+	r->program = expr_program_create(r->rows->set, create_joins(r->rows));
+	r->lacking_cells = r->sent_cells = r->unkept_cells = 0;
+	r->outdated = false;
+	memset(r->shared_cells, 0, sizeof(r->shared_cells));
+	memset(r->wire.names, 0, sizeof(r->wire.names));
+	if (pass == 0)
+		resident_find_matches(r);
+	if (r->program->unsupported_reason == NULL)
+	{
+		resident_set_matches(r);
+		translate_query(r);
+	}
+}
+
+/* Lets the server reduce the collected rows in a pass.  *taken: it has */
+static EngineStatus
+reduce_pass(Resident *r, bool *taken)
+{
+	instr_time since = cuda_clock();
+	bool ok;
+
+	expr_program_settle(r->program);
+	*r->translated = *r->program;
+	ok = negotiate(r, taken);
+	cuda_add_time(&r->cuda->times.resident_ms, since);
+	if (!ok)
+		return cuda_fail_client(r->cuda);
+	if (*taken)
+	{
+		resident_note_codes(r);
+		resident_note_cells(r);
+	}
+	return ENGINE_OK;
+}
+
+/* Returns whether the program loads the same columns as the one of the first pass. */
+static bool
+loads_same_columns(const ExprProgram *a, const ExprProgram *b)
+{
+	if (a->nstored != b->nstored)
+		return false;
+	for (int s = 0; s < a->nstored; s++)
+		if (a->stored[s].attno != b->stored[s].attno || a->stored[s].type != b->stored[s].type ||
+			a->stored[s].coded != b->stored[s].coded ||
+			a->stored[s].presence != b->stored[s].presence)
+			return false;
 	return true;
 }
 
@@ -665,21 +724,31 @@ reduce_collected_rows(Resident *r)
 {
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
-	instr_time since = cuda_clock();
+	const ExprProgram *first = r->program;
 	bool taken;
-	bool ok = negotiate(r, &taken);
+	EngineStatus status = reduce_pass(r, &taken);
 
-	cuda_add_time(&cuda->times.resident_ms, since);
-	if (!ok)
-		return cuda_fail_client(cuda);
+	if (status != ENGINE_OK)
+		return status;
 	if (!taken)
 	{
 		give_back_rows(r);
 		return ENGINE_OK;
 	}
+	for (uint64 pass = 1; pass < r->npasses; pass++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		begin_pass(r, pass);
+		taken = false;
+		if (r->program->unsupported_reason == NULL && loads_same_columns(r->program, first))
+			status = reduce_pass(r, &taken);
+		if (status != ENGINE_OK)
+			return status;
+		if (!taken)
+			return cuda_fail(cuda, "only some matches of a join could be found on the GPU");
+	}
 	cuda->not_resident = NULL;
-	resident_note_codes(r);
-	resident_note_cells(r);
+	cuda->passes = Max(cuda->passes, r->npasses);
 	cuda->rows_given += rows->nrows;
 	cuda->rows_resident += rows->nrows;
 	feed_resident_taken(rows);
@@ -699,11 +768,10 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 
 	r->cuda = cuda;
 	r->rows = rows;
-	r->program = expr_program_create(rows->set, create_joins(rows));
 	r->translated = palloc(sizeof(ExprProgram));
 	r->key_parts = palloc0(sizeof(ExprKeyPart *) * (rows->njoins + 1));
 	cuda_dictionaries_trim();
-	translate_query(r);
+	begin_pass(r, 0);
 	if (r->program->unsupported_reason == NULL)
 	{
 		since = cuda_clock();
@@ -711,11 +779,7 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 		cuda_add_time(&cuda->times.proof_ms, since);
 		cuda->not_resident = "no rows are cached";
 		if (rows->nrow_ranges + rows->nspans > 0)
-		{
-			expr_program_settle(r->program);
-			*r->translated = *r->program;
 			status = reduce_collected_rows(r);
-		}
 	}
 	if (r->program->unsupported_reason)
 		cuda->not_resident = r->program->unsupported_reason;

@@ -50,6 +50,17 @@ typedef struct ColumnBounds
 	double least, greatest;
 } ColumnBounds;
 
+/*
+ * Which of the inner rows with equal keys a row is joined with.  If there are several of them, the
+ * rows of the table are reduced in several passes, with another one each time.
+ */
+typedef struct ResidentMatch
+{
+	uint32 most;        /* most inner rows with equal keys */
+	const uint32 *rank; /* [inner row] its number among those with equal keys; NULL: all are 0 */
+	uint32 number;      /* in this pass */
+} ResidentMatch;
+
 /* The state of steps 2 to 8, for one table. */
 typedef struct Resident
 {
@@ -64,6 +75,9 @@ typedef struct Resident
 	/* [table] the table whose cells it has, plus 1; 0: it has cells of its own */
 	uint8 shared_cells[WIRE_MAX_TABLES];
 	ExprKeyPart **key_parts;         /* [join] see ExprJoin.parts */
+	ResidentMatch *matches;          /* [join] */
+	uint64 npasses;
+	uint64 pass;
 	int chunk[WIRE_MAX_STORED_COLS]; /* index in a range's chunks, for each stored column */
 	ColumnBounds bounds[WIRE_MAX_STORED_COLS];
 	/* for each column of the query: operand with the batch's values */
@@ -160,6 +174,21 @@ extern const LookupColumn *resident_inner_column(const Resident *r, const ExprLo
  */
 extern void resident_fill_column(Resident *r, ExprLookup *lookup);
 
+/* ---- device_matches.c ---- */
+
+/* Finds the joins that may have several matches, and sets the number of passes. */
+extern void resident_find_matches(Resident *r);
+/* Sets the matches of pass r->pass. */
+extern void resident_set_matches(Resident *r);
+/* Returns the type that a join has in this pass. */
+extern JoinType resident_join_type(const Resident *r, int j);
+/* Returns whether an inner row is one that rows are joined with in this pass. */
+static inline bool
+resident_is_match(const ResidentMatch *match, uint32 row)
+{
+	return match->rank == NULL || match->rank[row] == match->number;
+}
+
 /* ---- device_slots.c ---- */
 
 /* Returns whether a hash table finds the inner rows of a join, instead of the key itself. */
@@ -174,7 +203,7 @@ extern bool resident_describe_slots(const Lookup *inner, const ExprKeyPart *part
 									VectorTable *table);
 /* Writes the slots, which are zeros.  Returns false if too many of them are next to each other. */
 extern bool resident_write_slots(const Lookup *inner, const ExprKeyPart *parts,
-								 const VectorTable *table, uint8 *to);
+								 const ResidentMatch *match, const VectorTable *table, uint8 *to);
 
 /* ---- device_cells.c ---- */
 

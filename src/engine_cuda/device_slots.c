@@ -149,17 +149,22 @@ resident_describe_slots(const Lookup *inner, const ExprKeyPart *parts, VectorTab
 }
 
 bool
-resident_write_slots(const Lookup *inner, const ExprKeyPart *parts, const VectorTable *table,
-					 uint8 *to)
+resident_write_slots(const Lookup *inner, const ExprKeyPart *parts, const ResidentMatch *match,
+					 const VectorTable *table, uint8 *to)
 {
 	uint64 *words = (uint64 *) to;
 
 	INTERRUPTIBLE_FOR (row, 0, inner->nrows)
 	{
-		uint64 key = vector_slot_key(table, row_number(inner, parts, row));
-		uint32 at = vector_first_slot(table, key);
-		VectorSlot slot = vector_slot(table, to, at);
+		uint64 key;
+		uint32 at;
+		VectorSlot slot;
 
+		if (!resident_is_match(match, row))
+			continue;
+		key = vector_slot_key(table, row_number(inner, parts, row));
+		at = vector_first_slot(table, key);
+		slot = vector_slot(table, to, at);
 		for (int probes = 1; slot.entry != 0 && slot.key != key; probes++)
 		{
 			if (probes == VECTOR_MOST_PROBES)

@@ -60,6 +60,7 @@ forget_rows(CudaEngine *cuda)
 	memset(&cuda->result, 0, sizeof(cuda->result));
 	cuda->rows_given = cuda->cpu_fallback_rows = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
+	cuda->passes = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
 	/* a CPU fallback in cuda->cpu_fallback would count as one with groups */
@@ -413,6 +414,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.devices = Max(stats->device.devices, (int) r->devices);
 	stats->device.cpu_fallback_rows += cuda->cpu_fallback_rows;
 	stats->device.rows_resident += cuda->rows_resident;
+	stats->device.passes = Max(stats->device.passes, cuda->passes);
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->asked.count > 0)
 	{
@@ -496,7 +498,11 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 	if (device->cpu_fallback_rows > 0)
 		ExplainPropertyUInteger("Rows on CPU", NULL, device->cpu_fallback_rows, es);
 	if (device->rows_resident > 0)
+	{
 		ExplainPropertyUInteger("Resident Rows", NULL, device->rows_resident, es);
+		if (device->passes > 1)
+			ExplainPropertyInteger("Resident Passes", NULL, device->passes, es);
+	}
 	else if (es->verbose && stats->not_resident[0] != '\0')
 		ExplainPropertyText("Resident Rows", psprintf("none: %s", stats->not_resident), es);
 	if (device->uploaded > 0)

@@ -278,8 +278,6 @@ unoffered_reason(const HeapJoin *join)
 		return "a condition decides which rows of a join match";
 	if (!lookup_has_integers(&join->lookup))
 		return "the key of a join is not an integer";
-	if (join->lookup.next)
-		return "a row may have several matches in a join";
 	return NULL;
 }
 

@@ -205,11 +205,11 @@ extern double plan_read_share(PlannerInfo *root, RelOptInfo *rel);
  */
 extern double plan_resident_share(GroupQuery *query, Path *child, double *scanned);
 /*
- * resident.c: Returns whether the GPU can execute a join of cached rows: it finds at most one inner
- * row for each, by an integer, without other conditions that decide which rows match.  Whether
- * there is room for all values of the key is only known when the query runs.
+ * resident.c: Returns whether the GPU can execute a join of cached rows: it finds few inner rows
+ * for each, by integers, without other conditions that decide which rows match.  Whether there is
+ * room for all keys is only known when the query runs.  matches: estimated inner rows for a row
  */
-extern bool plan_resident_join_supported(JoinType jointype, bool unique, const List *hashclauses,
+extern bool plan_resident_join_supported(JoinType jointype, double matches, const List *hashclauses,
 										 const List *restrictlist);
 
 /* inputs.c */

@@ -434,6 +434,15 @@ chain_unsupported_reason(const JoinCall *call, const LookupChain *outer)
 	return NULL;
 }
 
+/* Returns the estimated number of joined rows. */
+static double
+count_matches(const JoinCall *call, const LookupChain *outer, const InnerSide *inner)
+{
+	return call->unique ? outer->rows :
+						  plan_lookup_matches(call->root, outer->rows, call->outerrel, inner->rows,
+											  call->innerrel, call->hashclauses);
+}
+
 /*
  * Returns the cost of a chain and a lookup of an inner side; -1 if there is no such join, or if it
  * costs no less than the best one.
@@ -442,17 +451,12 @@ static Cost
 extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *inner,
 			  const LookupChain *best)
 {
-	double matches;
-
 	if (chain_unsupported_reason(call, outer) != NULL ||
 		(best && outer->cost + inner->cost >= best->cost))
 		return -1;
-	matches = call->unique ? outer->rows :
-							 plan_lookup_matches(call->root, outer->rows, call->outerrel,
-												 inner->rows, call->innerrel, call->hashclauses);
 	return outer->cost +
-		plan_lookup_cost(call->root, outer->rows, matches, inner->cost, inner->rows,
-						 call->extra->restrictlist, call->hashclauses);
+		plan_lookup_cost(call->root, outer->rows, count_matches(call, outer, inner), inner->cost,
+						 inner->rows, call->extra->restrictlist, call->hashclauses);
 }
 
 /* Makes a chain of the join relation. */
@@ -560,8 +564,9 @@ find_chains(JoinCall *call)
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
 		partial = extended_cost(call, outer->partial, &safe, joined->partial);
 	if (outer->resident && (side.path || side.chain) &&
-		plan_resident_join_supported(call->jointype, call->unique, call->hashclauses,
-									 call->extra->restrictlist))
+		plan_resident_join_supported(call->jointype, count_matches(call, outer->resident, &side) /
+										 Max(outer->resident->rows, 1),
+									 call->hashclauses, call->extra->restrictlist))
 		resident = extended_cost(call, outer->resident, &side, joined->resident);
 	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial) &&
 		!is_better(resident, joined->resident))

@@ -170,13 +170,17 @@ are_key_types(Oid left, Oid right)
 	}
 }
 
+/* The GPU reads its rows once for each match that a row may have, and only for a few of them. */
+#define MOST_MATCHES 4
+
 bool
-plan_resident_join_supported(JoinType jointype, bool unique, const List *hashclauses,
+plan_resident_join_supported(JoinType jointype, double matches, const List *hashclauses,
 							 const List *restrictlist)
 {
 	ListCell *lc;
 
-	if (hashclauses == NIL || (!unique && jointype != JOIN_SEMI && jointype != JOIN_ANTI) ||
+	if (hashclauses == NIL ||
+		(matches > MOST_MATCHES && jointype != JOIN_SEMI && jointype != JOIN_ANTI) ||
 		(jointype != JOIN_INNER && list_length(restrictlist) != list_length(hashclauses)))
 		return false;
 	foreach (lc, hashclauses)
@@ -208,11 +212,18 @@ path_share(GroupQuery *query, Path *path, double *scanned)
 	*scanned = 0;
 	if (IsA(path, HashPath))
 	{
+		double matches;
+
 		hash = (const HashPath *) path;
-		return plan_resident_join_supported(hash->jpath.jointype, hash->jpath.inner_unique,
-											hash->path_hashclauses, hash->jpath.joinrestrictinfo) ?
-			path_share(query, hash->jpath.outerjoinpath, scanned) :
-			0;
+		matches = hash->jpath.inner_unique ?
+			1 :
+			path->rows / Max(hash->jpath.outerjoinpath->rows, 1);
+		if (!plan_resident_join_supported(hash->jpath.jointype, matches, hash->path_hashclauses,
+										  hash->jpath.joinrestrictinfo))
+			return 0;
+		share = path_share(query, hash->jpath.outerjoinpath, scanned);
+		*scanned *= Max(matches, 1);
+		return share;
 	}
 	if (!IsA(path, AppendPath))
 	{
