@@ -658,7 +658,10 @@ typedef struct WireResided
 {
 	uint32_t buffer;
 	uint32_t taken;
-	/* Tables whose cells are not on a device, a bit each. The rows are not taken then. */
+	/*
+	 * If the rows are not taken: tables whose cells a device has not kept, a bit each, whether or
+	 * not they were sent.
+	 */
 	uint32_t lacking_cells;
 	/* Bit i of a device's number: it lacks parts of stored column i, and has no room for them. */
 	uint32_t refused[WIRE_MAX_DEVICES];

@@ -142,7 +142,7 @@ resident_choose_cells(Resident *r)
 	Size room = at < WIRE_BUFFER_BYTES ? WIRE_BUFFER_BYTES - at : 0;
 	uint32 unnamed = 0;
 	uint32 shared = 0;
-	uint32 lacking;
+	uint32 always, lacking;
 
 	r->wire.sent = r->wire.cell_bytes = 0;
 	for (int t = 0; t < p->nlookups; t++)
@@ -164,18 +164,19 @@ resident_choose_cells(Resident *r)
 		if (!wire_is_named(&r->wire.names[t]))
 			unnamed |= UINT32_C(1) << t;
 	}
+	/* the server has no room for some, so that they must come with the query */
+	always = (unnamed | r->unkept_cells) & ~shared;
 	for (int t = 0; t < p->nlookups; t++)
-		if (unnamed >> t & 1)
+		if (always >> t & 1)
 			send_cells(r, t, room);
-	lacking = r->lacking_cells & ~unnamed & ~shared;
+	lacking = r->lacking_cells & ~always & ~shared;
 	for (int t = 0; t < p->nlookups; t++)
 		if (lacking >> t & 1)
 			send_cells(r, t, room);
-	for (int t = 0; t < p->nlookups; t++)
-		if (r->unkept_cells >> t & 1)
-			send_cells(r, t, room);
-	if ((unnamed & ~r->wire.sent) != 0 || (lacking != 0 && (lacking & r->wire.sent) == 0))
-		expr_program_reject(p, "the tables of joins and texts are too large for a message");
+	if ((always & ~r->wire.sent) != 0 || (lacking != 0 && (lacking & r->wire.sent) == 0))
+		expr_program_reject(p, (always & ~unnamed) != 0 ?
+								"no GPU memory is left for the tables of joins" :
+								"the tables of joins and texts are too large for a message");
 	r->sent_cells |= r->wire.sent;
 	for (int t = 0; t < p->nlookups; t++)
 		if (r->shared_cells[t] > 0)
@@ -408,4 +409,6 @@ resident_note_cells(const Resident *r)
 		if (r->shared_cells[t] == 0 && !(r->sent_cells >> t & 1))
 			r->rows->joins[r->program->lookups[t].join].cells->kept +=
 				vector_table_bytes(&r->wire.tables[t]);
+	for (int j = 0; j < r->rows->njoins; j++)
+		r->rows->joins[j].cells->hashed = resident_is_hashed(r->rows->joins[j].lookup);
 }

@@ -98,7 +98,7 @@ describe_cells(const LookupCells *cells, bool timing, StringInfo buf)
 {
 	if (cells->kept + cells->sent == 0)
 		return;
-	appendStringInfoString(buf, ", GPU cells:");
+	appendStringInfo(buf, "%s, GPU cells:", cells->hashed ? ", GPU hash table" : "");
 	if (cells->kept > 0)
 		appendStringInfo(buf, " " UINT64_FORMAT " kB kept", (cells->kept + 1023) / 1024);
 	if (cells->sent > 0)
@@ -106,6 +106,13 @@ describe_cells(const LookupCells *cells, bool timing, StringInfo buf)
 						 (cells->sent + 1023) / 1024);
 	if (cells->sent > 0 && timing)
 		appendStringInfo(buf, ", written in %.3f ms", cells->write_ms);
+}
+
+/* Returns whether this process has looked rows up; else the GPU has found all that there are. */
+static bool
+is_probed(const HeapJoin *join)
+{
+	return join->probed > 0 || join->cells.kept + join->cells.sent == 0;
 }
 
 /* Prints the line of a lookup.  join: NULL before execution */
@@ -129,7 +136,7 @@ explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 			appendStringInfo(&buf, UINT64_FORMAT " times ", join->builds);
 		appendStringInfo(&buf, "in %.3f ms", INSTR_TIME_GET_MILLISEC(join->build_time));
 	}
-	if (join)
+	if (join && is_probed(join))
 		appendStringInfo(&buf, ", found " UINT64_FORMAT " of " UINT64_FORMAT, join->found,
 						 join->probed);
 	if (join)
@@ -153,10 +160,14 @@ explain_lookup_properties(PlanState *node, const HeapJoin *join, ExplainState *e
 	ExplainPropertyUInteger("Builds", NULL, join->builds, es);
 	if (es->timing)
 		ExplainPropertyFloat("Build Time", "ms", INSTR_TIME_GET_MILLISEC(join->build_time), 3, es);
-	ExplainPropertyUInteger("Rows Probed", NULL, join->probed, es);
-	ExplainPropertyUInteger("Rows Found", NULL, join->found, es);
+	if (is_probed(join))
+	{
+		ExplainPropertyUInteger("Rows Probed", NULL, join->probed, es);
+		ExplainPropertyUInteger("Rows Found", NULL, join->found, es);
+	}
 	if (join->cells.kept + join->cells.sent == 0)
 		return;
+	ExplainPropertyBool("GPU Hash Table", join->cells.hashed, es);
 	ExplainPropertyUInteger("GPU Cells Kept", "kB", (join->cells.kept + 1023) / 1024, es);
 	ExplainPropertyUInteger("GPU Cells Sent", "kB", (join->cells.sent + 1023) / 1024, es);
 	if (es->timing)

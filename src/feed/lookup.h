@@ -149,6 +149,7 @@ typedef struct LookupCells
 	uint64 kept;     /* bytes that the GPU server had, */
 	uint64 sent;     /* and bytes that were sent */
 	double write_ms; /* time to write these */
+	bool hashed;     /* a hash table finds the inner rows */
 } LookupCells;
 
 /* What lookup_build() returns. */

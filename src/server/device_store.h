@@ -146,9 +146,9 @@ extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, struc
  * Holds the columns and the cells that the message names, and sets *hold, if all rows of its row
  * ranges and spans are stored, and all cells that are not sent. Else *hold is NULL, and lacking[i]
  * has a bit for each column that row range i lacks, or span i - in->nrow_ranges; or lacking[0] has
- * WIRE_OUTDATED. *lacking_cells has a bit for each table whose cells are lacking. Cells that were
- * sent with a name are stored if there is room. row_ranges is followed by the cells, as in the
- * message, but in memory that the client cannot change.
+ * WIRE_OUTDATED. *lacking_cells has a bit for each table whose cells are not stored, sent or
+ * not. Cells that were sent with a name are stored if there is room. row_ranges is followed by the
+ * cells, as in the message, but in memory that the client cannot change.
  */
 extern DeviceStatus store_hold(int device, const WireResident *in, const WireRowRange *row_ranges,
 							   uint64_t use, uint64_t *lacking, uint32_t *lacking_cells,

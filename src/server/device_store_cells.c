@@ -89,7 +89,7 @@ keep_cells(Store *store, const WireCellsName *name, const VectorTable *table, co
 
 DeviceStatus
 store_hold_cells(Store *store, const WireResident *in, const char *cells, uint64_t use,
-				 StoreHold *hold, uint32_t *lacking, DeviceError *error)
+				 StoreHold *hold, uint32_t *lacking, uint32_t *unkept, DeviceError *error)
 {
 	for (uint32_t t = 0; t < in->ntables; t++)
 	{
@@ -106,6 +106,8 @@ store_hold_cells(Store *store, const WireResident *in, const char *cells, uint64
 
 			if (status != DEVICE_OK)
 				return status;
+			if (found == NULL)
+				*unkept |= UINT32_C(1) << t;
 		}
 		hold->cells[t] = found;
 		if (found == NULL)

@@ -449,6 +449,7 @@ store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, u
 {
 	Store *store = store_of(device);
 	StoreHold *made = calloc(1, sizeof(*made));
+	uint32_t unkept = 0;
 	DeviceStatus status;
 	bool held = true;
 
@@ -465,10 +466,13 @@ store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, u
 	if (in->nstored > 0)
 		held = hold_columns(store, in, row_ranges, use, lacking, made);
 	status = store_hold_cells(store, in, (const char *) row_ranges + wire_cells_at(in), use, made,
-							  lacking_cells, error);
+							  lacking_cells, &unkept, error);
 	held = held && status == DEVICE_OK && *lacking_cells == 0;
 	if (!held)
+	{
 		release_hold(store, made);
+		*lacking_cells |= unkept;
+	}
 	pthread_mutex_unlock(&store->lock);
 	*hold = held ? made : NULL;
 	return status;

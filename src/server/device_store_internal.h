@@ -218,12 +218,12 @@ extern DeviceStatus store_enlarge(Store *store, StoreColumn *column, Array *arra
 
 /*
  * Holds the cells that have names. Stores those that were sent if there is room. Sets a bit in
- * *lacking for each table whose cells are neither sent nor stored. cells: of the tables that were
- * sent
+ * *lacking for each table whose cells are neither sent nor stored, and in *unkept for each whose
+ * cells were sent and have no room. cells: of the tables that were sent
  */
 extern DeviceStatus store_hold_cells(Store *store, const WireResident *in, const char *cells,
 									 uint64_t use, StoreHold *hold, uint32_t *lacking,
-									 DeviceError *error);
+									 uint32_t *unkept, DeviceError *error);
 extern void store_release_cells(StoreHold *hold);
 /* Removes all cells that no query holds. */
 extern void store_forget_cells(Store *store);
