@@ -2,7 +2,7 @@
  * device_rows.h
  *	  Client side of RESIDENT: a query over rows whose columns are cached on the devices.
  *	  Internal to device_rows.c, device_keys.c, device_values.c, device_lookups.c, device_slots.c,
- *	  device_cells.c and device_upload.c.
+ *	  device_matches.c, device_cells.c and device_upload.c.
  *
  * The feed, the expression program, this engine and the server work together. In
  * EngineOps.take_resident, before the first batch:
@@ -27,7 +27,9 @@
  *   rounds.
  * 8. The feed excludes the rows that were taken (feed_resident_taken), and returns all others as
  *   batches.
- * 9. Steps 1 to 8 are repeated for the next table, below an Append.
+ * 9. If a row may have several matches in a join, steps 2 and 4 to 7 are repeated for each further
+ *   match of the same rows.  If one of these passes cannot be made, the executor starts over.
+ * 10. Steps 1 to 9 are repeated for the next table, below an Append.
  *
  * The FeedResident owns the list of rows, and which rows are given back. CudaEngine.not_resident
  * has the reason why no rows were taken, for EXPLAIN VERBOSE. Rows whose result the program cannot

@@ -36,8 +36,11 @@ INSERT INTO thin SELECT i * 200, 'c' || i % 6 FROM generate_series(0, 200) i;
 CREATE TABLE region (r int PRIMARY KEY, rname text);
 INSERT INTO region SELECT i, 'r' || i % 3 FROM generate_series(0, 6) i;
 CREATE TABLE nodim (k int PRIMARY KEY, name text);
-CREATE TABLE dup (k int, name text);
-INSERT INTO dup SELECT i % 500, 'd' || i % 7 FROM generate_series(1, 1000) i;
+CREATE TABLE dup (k int, w int, label text);
+INSERT INTO dup SELECT i % 450, nullif(i % 9, 0), 'd' || i % 7 FROM generate_series(1, 1000) i;
+CREATE TABLE pairs (k int, k2 int, w int, label text);
+INSERT INTO pairs SELECT i * 7919 % 1200 - 100, i % 90, nullif(i % 5, 0), 'p' || i % 4 FROM (SELECT * FROM generate_series(1, 3000) UNION ALL SELECT * FROM generate_series(1, 1000)) s (i);
+CREATE TABLE often AS SELECT k, 'o' || k % 3 AS name FROM generate_series(1, 100) k UNION ALL SELECT 7, 'o7' FROM generate_series(1, 50);
 CREATE TABLE gaps (k int PRIMARY KEY, w int);
 INSERT INTO gaps SELECT i, nullif(i % 4, 0) FROM generate_series(0, 999) i;
 CREATE TABLE wide (k int PRIMARY KEY, c int);
@@ -114,6 +117,20 @@ is_resident('SELECT c, count(*), sum(v) FROM f LEFT JOIN far ON far.k = f.sparse
 is_resident('SELECT month, count(*), sum(v) FROM f JOIN days ON days.day = date \'2020-01-01\' + f.k2 GROUP BY 1 ORDER BY 1');
 is_resident('SELECT sum(c) FROM f JOIN apart USING (k8, k2)', 'the keys of a join have too many combinations');
 
+# ---- several matches: rows are read once for each ----
+foreach my $of ('dup USING (k)', 'pairs USING (k, k2)')
+{
+	like(is_resident("SELECT label, count(*), sum(v), sum(w), avg(w), min(v), max(n), count(w) FROM f JOIN $of GROUP BY 1 ORDER BY 1"), qr/Resident Passes: [23]\n/, '... in passes') for 1 .. 2;
+	is_resident("SELECT label, w, count(*), sum(v), count(DISTINCT w) FROM f LEFT JOIN $of GROUP BY 1, 2 ORDER BY 1, 2");
+	is_resident("SELECT count(*), sum(v) FROM f JOIN $of");
+	is_resident("SELECT count(*), sum(v) FROM f LEFT JOIN $of WHERE w IS NULL");
+	is_resident("SELECT region, dim.weight, count(*), sum(w) FROM f JOIN dim USING (k) LEFT JOIN $of GROUP BY 1, 2 ORDER BY 1, 2");
+}
+is_resident('SELECT dup.label, pairs.label, count(*), sum(dup.w + pairs.w) FROM f JOIN dup USING (k) LEFT JOIN pairs ON pairs.k = f.k AND pairs.k2 = f.k2 GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT txt, label, count(*), min(v) FROM f LEFT JOIN dup USING (k) GROUP BY 1, 2 ORDER BY 1, 2');
+is_resident('SELECT label, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM f JOIN dup USING (k) GROUP BY 1 ORDER BY 1');
+is_resident('SELECT label, max(txt) FROM f JOIN dup USING (k) GROUP BY 1 ORDER BY 1', 'the least or greatest text is found among rows of one table, each once');
+
 # ---- orders of joins ----
 # without the GPU the outer side is `many`, whose rows need not be put into a lookup then
 $node->safe_psql('postgres', <<'SQL');
@@ -139,7 +156,7 @@ is_resident('SELECT count(DISTINCT weight), count(DISTINCT v) FROM f JOIN dim US
 is_resident('SELECT region, percentile_cont(0.5) WITHIN GROUP (ORDER BY weight::float8), count(DISTINCT day) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1');
 
 # ---- what is not taken ----
-is_resident('SELECT name, count(*) FROM f JOIN dup USING (k) GROUP BY 1 ORDER BY 1', 'a row may have several matches in a join');
+is_resident('SELECT name, count(*) FROM f JOIN often USING (k) GROUP BY 1 ORDER BY 1', 'a row may have too many matches in the joins');
 is_resident('SELECT r, count(*) FROM f LEFT JOIN small ON small.k = f.k2 AND small.r < f.v GROUP BY 1 ORDER BY 1', 'a condition decides which rows of a join match');
 is_resident("SELECT count(*) FROM f JOIN (SELECT DISTINCT name FROM dim) s ON s.name = f.txt", 'the key of a join is not an integer|no row can find its partner');
 is_resident('SELECT txt || name, count(*) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1', 'keys that are sent as dictionary codes');
