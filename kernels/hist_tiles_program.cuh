@@ -539,8 +539,7 @@ apply_find(const Tile<THREADS> &tile, u32 table, const ItemValues &a, u32 wanted
 	{
 		u32 state = item_state(a.states, j);
 		u64 key = vector_slot_key(&t, a.v[j]);
-		VectorCell cell =
-			vector_find_entry(&t, from, key, vector_first_slot(&t, key), slot[j]);
+		VectorCell cell = vector_find_entry(&t, from, key, vector_first_slot(&t, key), slot[j]);
 
 		to.v[j] = cell.value;
 		to.states |= (state == VECTOR_VALUE ? cell.state : state) << STATE_BITS * j;

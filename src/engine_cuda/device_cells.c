@@ -174,7 +174,8 @@ resident_choose_cells(Resident *r)
 		if (lacking >> t & 1)
 			send_cells(r, t, room);
 	if ((always & ~r->wire.sent) != 0 || (lacking != 0 && (lacking & r->wire.sent) == 0))
-		expr_program_reject(p, (always & ~unnamed) != 0 ?
+		expr_program_reject(p,
+							(always & ~unnamed) != 0 ?
 								"no GPU memory is left for the tables of joins" :
 								"the tables of joins and texts are too large for a message");
 	r->sent_cells |= r->wire.sent;

@@ -56,9 +56,10 @@ resident_ranks(Resident *r, int c, const ExprRoot *root)
 
 	/* rows of another table have other ranks */
 	if (!r->rows->alone || r->rows->follows || r->cuda->rows_given > 0 || r->npasses > 1)
-		return expr_program_reject(r->program,
-								   "the least or greatest text is found among rows of one table, each "
-								   "once");
+		return expr_program_reject(
+			r->program,
+			"the least or greatest text is found among rows of one table, each "
+			"once");
 	if (root)
 		operand = expr_program_ranks(r->program, root->expr, r->cuda->query->cols[c].collation,
 									 &r->coded[c]);

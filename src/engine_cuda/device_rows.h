@@ -76,8 +76,8 @@ typedef struct Resident
 	uint32 unkept_cells;  /* and of these, those that the server has had no room to keep */
 	/* [table] the table whose cells it has, plus 1; 0: it has cells of its own */
 	uint8 shared_cells[WIRE_MAX_TABLES];
-	ExprKeyPart **key_parts;         /* [join] see ExprJoin.parts */
-	ResidentMatch *matches;          /* [join] */
+	ExprKeyPart **key_parts; /* [join] see ExprJoin.parts */
+	ResidentMatch *matches;  /* [join] */
 	uint64 npasses;
 	uint64 pass;
 	int chunk[WIRE_MAX_STORED_COLS]; /* index in a range's chunks, for each stored column */

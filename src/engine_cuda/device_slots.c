@@ -28,8 +28,7 @@
 static inline int64
 row_key(const Lookup *inner, uint32 row, int k)
 {
-	return lookup_integer(inner->values[(Size) row * inner->nkeys + k],
-						  inner->keys[k].inner_width);
+	return lookup_integer(inner->values[(Size) row * inner->nkeys + k], inner->keys[k].inner_width);
 }
 
 /*

@@ -493,10 +493,10 @@ expr_program_join(ExprProgram *p, int j, const ExprJoin *join)
 		if (!expr_cannot_fail((Node *) join->keys[k]->expr, params))
 			expr_program_check(p, join->keys[k]);
 	if (!join->outer)
-		add_condition(
-			p, expr_program_emit(p, join->found ? VECTOR_ISNOTNULL : VECTOR_ISNULL, 0,
-								 join->hashed ? p->joins->keys[j] : expr_program_found(p, j), 0,
-								 0));
+		add_condition(p,
+					  expr_program_emit(p, join->found ? VECTOR_ISNOTNULL : VECTOR_ISNULL, 0,
+										join->hashed ? p->joins->keys[j] : expr_program_found(p, j),
+										0, 0));
 }
 
 void

@@ -151,8 +151,7 @@ emit_lookup(ExprProgram *p, ExprLookup lookup, uint16 of)
 			p->lookups[t].presence != lookup.presence || p->lookups[t].type != lookup.type ||
 			p->lookups[t].ranked != lookup.ranked || p->lookups[t].stored != lookup.stored ||
 			p->lookups[t].scale != lookup.scale || p->lookups[t].column != lookup.column ||
-			p->lookups[t].slots != lookup.slots ||
-			!equal(p->lookups[t].expr, lookup.expr)))
+			p->lookups[t].slots != lookup.slots || !equal(p->lookups[t].expr, lookup.expr)))
 		t++;
 	if (t == WIRE_MAX_TABLES)
 		return expr_program_reject(
@@ -209,14 +208,12 @@ expr_program_found(ExprProgram *p, int j)
 uint16
 expr_program_find(ExprProgram *p, int j, uint16 number)
 {
-	return p->unsupported_reason ? VECTOR_NONE :
-								   emit_lookup(p,
-											   (ExprLookup){.stored = -1,
-															.join = j,
-															.type = COLUMN_I64,
-															.slots = true,
-															.column = -1},
-											   number);
+	return p->unsupported_reason ?
+		VECTOR_NONE :
+		emit_lookup(
+			p,
+			(ExprLookup){.stored = -1, .join = j, .type = COLUMN_I64, .slots = true, .column = -1},
+			number);
 }
 
 uint16

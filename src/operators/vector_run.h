@@ -770,9 +770,8 @@ vector_find(const VectorTable *t, const uint8_t *from, VectorCell a)
 	uint64_t key = vector_slot_key(t, a.value);
 	uint32_t at = vector_first_slot(t, key);
 
-	return a.state == VECTOR_VALUE ?
-		vector_find_entry(t, from, key, at, vector_slot(t, from, at)) :
-		a;
+	return a.state == VECTOR_VALUE ? vector_find_entry(t, from, key, at, vector_slot(t, from, at)) :
+									 a;
 }
 
 /* Runs an instruction that reads a table, as vector_run() runs the others. cells: [table] */

@@ -564,7 +564,8 @@ find_chains(JoinCall *call)
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
 		partial = extended_cost(call, outer->partial, &safe, joined->partial);
 	if (outer->resident && (side.path || side.chain) &&
-		plan_resident_join_supported(call->jointype, count_matches(call, outer->resident, &side) /
+		plan_resident_join_supported(call->jointype,
+									 count_matches(call, outer->resident, &side) /
 										 Max(outer->resident->rows, 1),
 									 call->hashclauses, call->extra->restrictlist))
 		resident = extended_cost(call, outer->resident, &side, joined->resident);

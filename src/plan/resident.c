@@ -215,9 +215,8 @@ path_share(GroupQuery *query, Path *path, double *scanned)
 		double matches;
 
 		hash = (const HashPath *) path;
-		matches = hash->jpath.inner_unique ?
-			1 :
-			path->rows / Max(hash->jpath.outerjoinpath->rows, 1);
+		matches =
+			hash->jpath.inner_unique ? 1 : path->rows / Max(hash->jpath.outerjoinpath->rows, 1);
 		if (!plan_resident_join_supported(hash->jpath.jointype, matches, hash->path_hashclauses,
 										  hash->jpath.joinrestrictinfo))
 			return 0;

@@ -697,8 +697,7 @@ struct DrawnRow
 
 			in.op &= ~GPUAGG_CONDITION;
 			operands = vector_operands(in.op);
-			for (int k = 0;
-				 k < operands && !(k == 1 && (vector_has_list(in.op))); k++)
+			for (int k = 0; k < operands && !(k == 1 && (vector_has_list(in.op))); k++)
 			{
 				values[k] = operand(from[k], i).value;
 				states[k] = operand(from[k], i).state;
