@@ -259,6 +259,8 @@ typedef struct DeviceStats
 	uint64 rows_resident;     /* rows cached on the device, including those that WHERE rejects */
 	int passes;               /* over these; the maximum of all participants and tables */
 	uint64 uploaded;          /* bytes of columns that were copied to the device's cache */
+	uint64 cells_sent;        /* bytes of tables of expressions that were copied to the device, */
+	uint64 cells_kept;        /* and of those that it had */
 	size_t memory;
 	int retries;
 	int devices;     /* devices that had rows; the maximum of all participants */

@@ -24,6 +24,8 @@ add_device(DeviceStats *total, const DeviceStats *stats)
 	total->rows_resident += stats->rows_resident;
 	total->passes = Max(total->passes, stats->passes);
 	total->uploaded += stats->uploaded;
+	total->cells_sent += stats->cells_sent;
+	total->cells_kept += stats->cells_kept;
 	total->memory += stats->memory;
 	total->retries += stats->retries;
 	total->devices = Max(total->devices, stats->devices);

@@ -90,6 +90,8 @@ typedef struct CudaEngine
 	uint64 rows_resident;     /* of which the server had copies; counted in rows_given, too */
 	int passes;               /* most passes over these */
 	uint64 uploaded;          /* bytes of those that were made */
+	uint64 cells_sent;        /* bytes of tables of expressions over texts that were sent, */
+	uint64 cells_kept;        /* and of those that the server had */
 	const char *not_resident; /* why there were none, or NULL */
 	DeviceStats times;        /* ..._ms of what this process did, or waited for */
 	bool prepared;            /* the buffers' pages are there */

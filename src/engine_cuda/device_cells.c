@@ -2,9 +2,10 @@
  * device_cells.c
  *	  The cells of lookup tables: their names, which of them are sent, and writing them.
  *
- * Cells of a lookup that is kept in the cache have a name: a hash of the lookup's serial number,
- * which no other rows have ever had, and of all that decides the cells beside the rows.  The GPU
- * server keeps them by their names.  So they are only written and sent if a device lacks them.
+ * Cells of a join's lookup, or of an expression's table, that is kept in the cache have a name: a
+ * hash of its serial number, which nothing else has ever had, and of all that decides the cells
+ * beside it.  The GPU server keeps them by their names.  So they are only written and sent if a
+ * device lacks them.
  *
  * Cells are as narrow as their values allow (VectorTable).
  */
@@ -24,14 +25,15 @@
 
 /* ---- names ------------------------------------------------------------------------- */
 
-/* What decides the cells of a join's table, beside its entries. */
+/* What decides the cells of a table, beside its entries. */
 typedef struct CellsIdentity
 {
-	uint64 serial; /* number of the kept lookup */
+	uint64 serial; /* number of the kept lookup, or of the kept table */
 	int64 least;   /* as in VectorTable */
 	uint32 n;
 	uint32 form;
-	int32 column; /* number of the inner plan's column; 0: whether an inner row exists */
+	/* number of the inner plan's column; 0: whether an inner row exists; -1: the table is kept */
+	int32 column;
 	int32 type;   /* as in ExprLookup */
 	int32 scale;
 	int32 presence;
@@ -78,24 +80,27 @@ name_cells(const Resident *r, int t)
 	const ExprLookup *lookup = &r->program->lookups[t];
 	const VectorTable *table = &r->wire.tables[t];
 	const Lookup *inner = lookup->join < 0 ? NULL : r->rows->joins[lookup->join].lookup;
+	uint64 serial = inner ? inner->serial : r->serial[t];
 	CellsIdentity identity;
 	uint8 hash[PG_SHA256_DIGEST_LENGTH];
 	WireCellsName name = {{0}};
 	pg_cryptohash_ctx *sha;
 
-	if (inner == NULL || inner->serial == 0)
+	if (serial == 0)
 		return name;
 	memset(&identity, 0, sizeof(identity));
-	identity.serial = inner->serial;
+	identity.serial = serial;
 	identity.least = table->least;
 	identity.n = table->n;
 	identity.form = table->form;
-	identity.column = lookup->attno == 0 ? 0 : resident_inner_column(r, lookup)->resno;
+	identity.column = inner == NULL ? -1 :
+		lookup->attno == 0          ? 0 :
+									  resident_inner_column(r, lookup)->resno;
 	identity.type = lookup->type;
 	identity.scale = lookup->scale;
 	identity.presence = lookup->presence;
-	identity.match = r->matches[lookup->join].number;
-	identity.entries = lookup->expr != NULL || lookup->type == COLUMN_DATUM;
+	identity.match = inner ? r->matches[lookup->join].number : 0;
+	identity.entries = inner && (lookup->expr != NULL || lookup->type == COLUMN_DATUM);
 	sha = pg_cryptohash_create(PG_SHA256);
 	if (sha == NULL || pg_cryptohash_init(sha) < 0)
 		elog(ERROR, "could not compute a hash of a lookup");
@@ -158,7 +163,8 @@ resident_choose_cells(Resident *r)
 		{
 			r->wire.names[t] = name_cells(r, t);
 			/* nobody has sent the cells of a lookup that this query has built */
-			if (wire_is_named(&r->wire.names[t]) && !r->rows->joins[lookup->join].lookup->kept)
+			if (wire_is_named(&r->wire.names[t]) && lookup->join >= 0 &&
+				!r->rows->joins[lookup->join].lookup->kept)
 				r->lacking_cells |= UINT32_C(1) << t;
 		}
 		if (!wire_is_named(&r->wire.names[t]))
@@ -407,9 +413,18 @@ void
 resident_note_cells(const Resident *r)
 {
 	for (int t = 0; t < r->program->nlookups; t++)
-		if (r->shared_cells[t] == 0 && !(r->sent_cells >> t & 1))
-			r->rows->joins[r->program->lookups[t].join].cells->kept +=
-				vector_table_bytes(&r->wire.tables[t]);
+	{
+		int join = r->program->lookups[t].join;
+		uint64 bytes = vector_table_bytes(&r->wire.tables[t]);
+		bool sent = r->sent_cells >> t & 1;
+
+		if (join < 0 && sent)
+			r->cuda->cells_sent += bytes;
+		else if (join < 0)
+			r->cuda->cells_kept += bytes;
+		else if (r->shared_cells[t] == 0 && !sent)
+			r->rows->joins[join].cells->kept += bytes;
+	}
 	for (int j = 0; j < r->rows->njoins; j++)
 		r->rows->joins[j].cells->hashed = resident_is_hashed(r->rows->joins[j].lookup);
 }

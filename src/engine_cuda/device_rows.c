@@ -644,8 +644,14 @@ negotiate(Resident *r, bool *taken)
 			cuda->not_resident = "all ordered rows must be cached, and some are not";
 			break;
 		}
+		r->replaced = false;
 		if (!describe_query(r, &refused))
 			return false;
+		if (r->replaced)
+		{
+			r->outdated = true;
+			continue;
+		}
 		if (refused)
 			break;
 		if (!send_and_receive(r, taken, &lacking))

@@ -71,6 +71,7 @@ typedef struct Resident
 	ExprProgram *program;
 	ExprProgram *translated; /* copy of the program after step 3 */
 	bool outdated;           /* the copies of dictionaries must be refreshed */
+	bool replaced;           /* the server replaced a dictionary while this round read its values */
 	uint32 lacking_cells; /* tables whose cells are known to be lacking on a device, a bit each */
 	uint32 sent_cells;    /* those whose cells have been sent, */
 	uint32 unkept_cells;  /* and of these, those that the server has had no room to keep */
@@ -95,6 +96,7 @@ typedef struct Resident
 	int coded[WIRE_MAX_RESIDENT_COLS];
 	bool by_column;                       /* these keys are the column's codes (column_keys.c) */
 	const uint8 *cells[WIRE_MAX_TABLES];  /* cells of each lookup over a stored column */
+	uint64 serial[WIRE_MAX_TABLES]; /* number of the kept result that has them; 0: none has */
 	const uint32 *order[WIRE_MAX_TABLES]; /* [rank] code, for each lookup of ranks */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;

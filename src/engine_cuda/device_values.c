@@ -204,25 +204,26 @@ find_cells(const TableIdentity *identity, const WireKnown *known)
 }
 
 /*
- * Keeps the table of a lookup. older: the one that was found before, or NULL; order: that of codes,
- * if these are ranks
+ * Keeps the table of a lookup, and returns its serial number; 0: it is not kept. older: the one that
+ * was found before, or NULL; order: that of codes, if these are ranks
  */
-static void
+static uint64
 keep_cells(const TableIdentity *identity, const KeptCells *older, const ExprLookup *lookup,
 		   const VectorTable *table, uint64 dictionary, const uint8 *cells, const uint32 *order)
 {
 	Size bytes = vector_table_bytes(table);
 	Size order_bytes = OidIsValid(lookup->ranked) ? table->n * sizeof(uint32) : 0;
 	KeptCells *kept;
+	uint64 serial;
 
 	if (!identity->keeps || lookup->undetermined)
-		return;
+		return 0;
 	if (older)
 		kept_drop(older);
 	kept = kept_allocate(&identity->name, &identity->tables,
 						 offsetof(KeptCells, cells) + bytes + order_bytes, table->n);
 	if (kept == NULL)
-		return;
+		return 0;
 	kept->dictionary = dictionary;
 	kept->table = *table;
 	kept->interval = lookup->interval;
@@ -231,7 +232,8 @@ keep_cells(const TableIdentity *identity, const KeptCells *older, const ExprLook
 	memcpy(kept->cells, cells, bytes);
 	if (order_bytes > 0)
 		memcpy((char *) kept->cells + bytes, order, order_bytes);
-	kept_publish(kept);
+	serial = kept_serial(kept);
+	return kept_publish(kept) ? serial : 0;
 }
 
 /* ---- values of a dictionary ------------------------------------------------------ */
@@ -270,6 +272,7 @@ use_cells(Resident *r, int t, const KeptCells *kept)
 	lookup->null = kept->null;
 	r->wire.tables[t] = kept->table;
 	r->cells[t] = (const uint8 *) kept->cells;
+	r->serial[t] = kept_serial(kept);
 	r->order[t] = (const uint32 *) (r->cells[t] + vector_table_bytes(&kept->table));
 }
 
@@ -290,6 +293,8 @@ find_lacking(Lacking *lacking)
 		if (!is_over(lacking, t))
 			continue;
 		r->wire.tables[t] = (VectorTable){.n = known->nentries};
+		r->wire.names[t] = (WireCellsName){{0}};
+		r->serial[t] = 0;
 		if (lookup->type == COLUMN_DATUM)
 			lacking->keys = true;
 		else
@@ -384,8 +389,10 @@ complete_lookup(Lacking *lacking, int t)
 
 	expr_lookup_finish(lookup);
 	make_cells(r, t);
-	keep_cells(&lacking->identities[t], lacking->kept[t], lookup, &r->wire.tables[t],
-			   r->wire.known[lacking->s].id, r->cells[t], r->order[t]);
+	r->serial[t] = keep_cells(&lacking->identities[t], lacking->kept[t], lookup, &r->wire.tables[t],
+							  r->wire.known[lacking->s].id, r->cells[t], r->order[t]);
+	/* nobody has sent them */
+	r->lacking_cells |= UINT32_C(1) << t;
 	pfree(lookup->values);
 	pfree(lookup->states);
 	lookup->values = NULL;
@@ -511,6 +518,28 @@ copy_values(void *arg, uint32 from, const Datum *values, uint32 n)
 #define VALUE_BYTES 64
 
 /*
+ * Reads the values of a dictionary from number `from` on. Rejects the program if the server has
+ * replaced the dictionary meanwhile: another round reads the other one. Returns false if the
+ * session is lost.
+ */
+static bool
+read_values(const Lacking *lacking, WireKnown known, uint32 from, CudaTakeEntries take, void *arg)
+{
+	Resident *r = lacking->r;
+	bool replaced;
+
+	if (!cuda_dictionary_read(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
+							  resident_attribute(r, lacking->s), known, from, take, arg, &replaced))
+		return false;
+	if (replaced)
+	{
+		expr_program_reject(r->program, "the GPU server has replaced a column's values meanwhile");
+		r->replaced = true;
+	}
+	return true;
+}
+
+/*
  * Reads all texts of a dictionary, for this query only, if there is memory for them. Else rejects
  * the program. Returns false if the session is lost.
  */
@@ -527,9 +556,7 @@ gather_values(const Lacking *lacking, const CudaDictionary *dict, const Datum **
 		return true;
 	}
 	*values = all = palloc_extended((Size) n * sizeof(Datum), MCXT_ALLOC_HUGE);
-	return cuda_dictionary_read(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
-								resident_attribute(r, lacking->s), dict->known, 0, copy_values,
-								all);
+	return read_values(lacking, dict->known, 0, copy_values, all);
 }
 
 /*
@@ -558,9 +585,7 @@ evaluate_lacking(Lacking *lacking, const CudaDictionary *dict)
 	if (values || dict->known.nentries == 0)
 		add_values(lacking, 0, values, dict->known.nentries);
 	else
-		ok = cuda_dictionary_read(r->cuda->client, r->wire.table, &r->wire.stored[lacking->s],
-								  resident_attribute(r, lacking->s), dict->known, lacking->first,
-								  add_values, lacking);
+		ok = read_values(lacking, dict->known, lacking->first, add_values, lacking);
 	for (int t = 0; t < r->program->nlookups && ok; t++)
 		if (is_over(lacking, t) && lacking->evaluations[t])
 			end_evaluation(lacking, t);

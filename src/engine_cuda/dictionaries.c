@@ -264,19 +264,27 @@ lacks_entries(const CudaDictionary *dict)
 		dict->all_bytes <= MOST_COPIED_BYTES;
 }
 
+/* Most times that a dictionary is replaced while it is copied. */
+#define MOST_REPLACED 8
+
 /* Asks the server for what is to be known. Returns false if the session is lost. */
 static bool
 update_entry(Client *client, Entry *e, Form_pg_attribute att, bool refresh, bool copy)
 {
+	int replaced = 0;
+
 	if ((refresh || e->dict.known.id == 0) && !fetch_entries(client, e, att, 0))
 		return false;
 	while (copy && lacks_entries(&e->dict))
 	{
 		uint32 had = e->dict.copied;
+		uint64 id = e->dict.known.id;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!fetch_entries(client, e, att, MOST_COPIED))
 			return false;
+		if (e->dict.known.id != id && replaced++ < MOST_REPLACED)
+			continue;
 		if (e->dict.copied <= had && lacks_entries(&e->dict))
 			return client_fail(client, "the GPU server sent an invalid answer");
 	}
@@ -303,12 +311,12 @@ cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
 }
 
 /*
- * Reads the next values of a dictionary, and passes them on. *from: the first one. Returns false if
- * the session is lost.
+ * Reads the next values of a dictionary, and passes them on. *from: the first one. Sets *replaced
+ * if the server does not have it any longer. Returns false if the session is lost.
  */
 static bool
 read_portion(Client *client, WireDictionary *message, Form_pg_attribute att, WireKnown known,
-			 uint32 *from, CudaTakeEntries take, void *arg)
+			 uint32 *from, CudaTakeEntries take, void *arg, bool *replaced)
 {
 	Datum *values;
 	WireEntries in;
@@ -318,9 +326,10 @@ read_portion(Client *client, WireDictionary *message, Form_pg_attribute att, Wir
 	if (!client_send(client, MESSAGE_DICTIONARY, message, sizeof(*message)) ||
 		!client_receive(client, MESSAGE_ENTRIES, &in, sizeof(in)))
 		return false;
-	if (in.id != known.id || in.first != *from)
-		return client_fail(client, "the GPU server has replaced a dictionary");
-	if (in.n == 0 || in.n > message->most ||
+	*replaced = in.id != known.id;
+	if (*replaced)
+		return true;
+	if (in.first != *from || in.n == 0 || in.n > message->most ||
 		(size_t) in.n * sizeof(uint32) + in.bytes > client->welcome.buffer_bytes)
 		return client_fail(client, "the GPU server sent an invalid answer");
 	values = palloc_extended(in.n * sizeof(Datum), MCXT_ALLOC_HUGE);
@@ -334,19 +343,20 @@ read_portion(Client *client, WireDictionary *message, Form_pg_attribute att, Wir
 bool
 cuda_dictionary_read(Client *client, WireTableKey table, const WireColumnKey *column,
 					 Form_pg_attribute att, WireKnown known, uint32 from, CudaTakeEntries take,
-					 void *arg)
+					 void *arg, bool *replaced)
 {
 	WireDictionary message = {.table = table, .column = *column, .id = known.id};
 	MemoryContext portion = AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary portion",
 												  ALLOCSET_DEFAULT_SIZES);
 	bool ok = true;
 
-	while (ok && from < known.nentries)
+	*replaced = false;
+	while (ok && !*replaced && from < known.nentries)
 	{
 		MemoryContext old = MemoryContextSwitchTo(portion);
 
 		CHECK_FOR_INTERRUPTS();
-		ok = read_portion(client, &message, att, known, &from, take, arg);
+		ok = read_portion(client, &message, att, known, &from, take, arg, replaced);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(portion);
 	}

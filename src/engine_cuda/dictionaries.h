@@ -38,12 +38,12 @@ typedef void (*CudaTakeEntries)(void *arg, uint32 from, const Datum *values, uin
 
 /*
  * Reads the values of a dictionary from number `from` on, up to those that are known, in portions,
- * and copies nothing for later. Returns false if the session is lost, also if the server has no
- * such dictionary any longer.
+ * and copies nothing for later. Sets *replaced if the server has no such dictionary any longer; not
+ * all values were taken then. Returns false if the session is lost.
  */
 extern bool cuda_dictionary_read(Client *client, WireTableKey table, const WireColumnKey *column,
 								 Form_pg_attribute att, WireKnown known, uint32 from,
-								 CudaTakeEntries take, void *arg);
+								 CudaTakeEntries take, void *arg, bool *replaced);
 
 extern void cuda_dictionary_release(const CudaDictionary *dict);
 

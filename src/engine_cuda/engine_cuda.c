@@ -59,7 +59,7 @@ forget_rows(CudaEngine *cuda)
 	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
 	cuda->rows_given = cuda->cpu_fallback_rows = cuda->batches = cuda->bytes_from_device = 0;
-	cuda->rows_resident = cuda->uploaded = 0;
+	cuda->rows_resident = cuda->uploaded = cuda->cells_sent = cuda->cells_kept = 0;
 	cuda->passes = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
@@ -416,6 +416,8 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.passes = Max(stats->device.passes, cuda->passes);
 	stats->device.uploaded += cuda->uploaded;
+	stats->device.cells_sent += cuda->cells_sent;
+	stats->device.cells_kept += cuda->cells_kept;
 	if (cuda->asked.count > 0)
 	{
 		stats->device.limit = cuda->asked.count;
@@ -507,6 +509,10 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 		ExplainPropertyText("Resident Rows", psprintf("none: %s", stats->not_resident), es);
 	if (device->uploaded > 0)
 		ExplainPropertyUInteger("Uploaded", "kB", (device->uploaded + 1023) / 1024, es);
+	if (device->cells_sent > 0)
+		ExplainPropertyUInteger("Tables Sent", "kB", (device->cells_sent + 1023) / 1024, es);
+	if (device->cells_kept > 0)
+		ExplainPropertyUInteger("Tables Kept", "kB", (device->cells_kept + 1023) / 1024, es);
 	if (device->limit > 0)
 		ExplainPropertyText("Device Limit",
 							psprintf(INT64_FORMAT " by %d key%s%s", device->limit,
