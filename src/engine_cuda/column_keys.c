@@ -78,9 +78,23 @@ fetch_portion(CudaEngine *cuda, const CudaColumn *col, const uint32 *codes, uint
 		client_fail(client, "the GPU server sent an invalid answer");
 }
 
+/* Returns whether a code is that of a stored value; else sets what it means. */
+static bool
+is_stored(const CudaColumn *col, uint32 code, Datum *value, bool *null)
+{
+	*null = code == (col->chosen ? (uint32) COLUMN_NULL : col->nvalues);
+	*value = (Datum) 0;
+	if (!*null && col->chosen && (int32) code < 0)
+	{
+		*value = col->constants[COLUMN_CONSTANT - (int32) code];
+		return false;
+	}
+	return !*null;
+}
+
 /*
- * Sets the values of n groups' codes of a column; a code of col->nvalues is NULL. *left is as for
- * cuda_fetch_keys(). Returns false if the session is lost.
+ * Sets the values of n groups' codes of a column. *left is as for cuda_fetch_keys(). Returns false
+ * if the session is lost.
  */
 static bool
 fetch_values(CudaEngine *cuda, const CudaColumn *col, const uint32 *of, int n, size_t *left,
@@ -94,9 +108,7 @@ fetch_values(CudaEngine *cuda, const CudaColumn *col, const uint32 *of, int n, s
 
 	for (int g = 0; g < n; g++)
 	{
-		nulls[g] = of[g] == col->nvalues;
-		values[g] = (Datum) 0;
-		if (!nulls[g])
+		if (is_stored(col, of[g], &values[g], &nulls[g]))
 			codes[m++] = of[g];
 	}
 	/* with several keys, groups share values */
@@ -111,7 +123,7 @@ fetch_values(CudaEngine *cuda, const CudaColumn *col, const uint32 *of, int n, s
 			return false;
 	}
 	for (int g = 0; g<n && * left> 0; g++)
-		if (!nulls[g])
+		if (is_stored(col, of[g], &values[g], &nulls[g]))
 			values[g] =
 				found[(uint32 *) bsearch(&of[g], codes, distinct, sizeof(uint32), compare_codes) -
 					  codes];

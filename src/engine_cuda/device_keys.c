@@ -18,14 +18,17 @@
 static uint16
 lookup_key(Resident *r, int c, const ExprRoot *root)
 {
-	uint16 operand =
-		root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
+	uint16 operand = root ?
+		expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c, false) :
+		VECTOR_NONE;
 
+	if (operand == VECTOR_NONE && root)
+		operand = resident_encoded_choice(r, c, root);
 	return operand != VECTOR_NONE ?
 		operand :
 		expr_program_reject(
 			r->program,
-			"keys that are sent as dictionary codes, and are not computed from one column");
+			KEY_OF_SEVERAL);
 }
 
 uint16
@@ -45,7 +48,11 @@ resident_key(Resident *r, int c, const ExprRoot *root)
 	/* equal values have the same bytes, and different ones have not */
 	/* and passes might find different dictionaries */
 	if (root && !key->varies && col->travel != TRAVEL_NUMBERS && r->npasses == 1)
+	{
 		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);
+		if (r->codes[c] == VECTOR_NONE)
+			r->codes[c] = resident_choice(r, c, root);
+	}
 	return r->codes[c] != VECTOR_NONE ? r->codes[c] : lookup_key(r, c, root);
 }
 
@@ -129,11 +136,15 @@ void
 resident_use_codes(Resident *r)
 {
 	for (int c = 0; c < r->cuda->query->ncols; c++)
-		if (r->by_column && r->codes[c] != VECTOR_NONE && r->bounds[r->coded[c]].nulls &&
+	{
+		int64 null = r->chosen[c] ? COLUMN_NULL : r->wire.known[r->coded[c]].nentries;
+
+		if (r->by_column && r->codes[c] != VECTOR_NONE &&
+			(r->chosen[c] || r->bounds[r->coded[c]].nulls) &&
 			r->cuda->query->cols[c].travel == TRAVEL_CODES)
-			r->inputs[c] = expr_program_emit(
-				r->program, VECTOR_COALESCE, 0, r->codes[c],
-				expr_program_constant(r->program, r->wire.known[r->coded[c]].nentries, false), 0);
+			r->inputs[c] = expr_program_emit(r->program, VECTOR_COALESCE, 0, r->codes[c],
+											 expr_program_constant(r->program, null, false), 0);
+	}
 }
 
 /* Copies the order of the texts that an aggregate compares, for the groups. */
@@ -161,6 +172,7 @@ resident_note_codes(const Resident *r)
 		{
 			r->cuda->query->cols[c].stored = r->coded[c];
 			r->cuda->query->cols[c].nvalues = r->wire.known[r->coded[c]].nentries;
+			r->cuda->query->cols[c].chosen = r->chosen[c];
 		}
 	for (int f = 0; f < r->cuda->spec->nfallbacks; f++)
 		if (r->cuda->query->ranked[f].slot >= 0)

@@ -94,6 +94,7 @@ typedef struct Resident
 	 */
 	uint16 codes[WIRE_MAX_RESIDENT_COLS];
 	int coded[WIRE_MAX_RESIDENT_COLS];
+	bool chosen[WIRE_MAX_RESIDENT_COLS]; /* a choice, with the codes of CudaColumn.chosen */
 	bool by_column;                       /* these keys are the column's codes (column_keys.c) */
 	const uint8 *cells[WIRE_MAX_TABLES];  /* cells of each lookup over a stored column */
 	uint64 serial[WIRE_MAX_TABLES]; /* number of the kept result that has them; 0: none has */
@@ -147,7 +148,28 @@ extern void resident_use_codes(Resident *r);
 /* Records what the codes of keys mean, after the server has taken the rows. */
 extern void resident_note_codes(const Resident *r);
 
+/* ---- device_choices.c ---- */
+
+#define KEY_OF_SEVERAL "a key is computed from several columns, other than by CASE or COALESCE"
+
+/*
+ * If a key is a choice (CASE, COALESCE) between values of one column and constants, returns the
+ * operand with the column's codes, and others below zero (CudaColumn.chosen). Returns VECTOR_NONE,
+ * without rejecting the program, if it is anything else.
+ */
+extern uint16 resident_choice(Resident *r, int c, const ExprRoot *root);
+/* Returns the operand with codes of the query's own dictionary, for a choice of any parts. */
+extern uint16 resident_encoded_choice(Resident *r, int c, const ExprRoot *root);
+
 /* ---- device_values.c ---- */
+
+/*
+ * Sets codes[] to the codes of n values in the query's own dictionary for column c. Rejects the
+ * program if there is no room for them, or if equal values look different. states: [value]
+ * VectorState
+ */
+extern void resident_encode(Resident *r, int c, const Datum *values, const uint8 *states, uint32 n,
+							int64 *codes);
 
 /*
  * Describes the dictionary of stored column s, and fills the lookups over it: their tables in

@@ -40,15 +40,12 @@
 
 /* ---- keys ---------------------------------------------------------------------- */
 
-/*
- * Replaces the values of a key by codes of the query's own dictionary. Returns false if there is no
- * room for them, or if equal values look different.
- */
-static bool
-encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
+void
+resident_encode(Resident *r, int c, const Datum *values, const uint8 *states, uint32 n,
+				int64 *codes)
 {
 	CudaEngine *cuda = r->cuda;
-	const CudaColumn *col = &cuda->query->cols[lookup->column];
+	const CudaColumn *col = &cuda->query->cols[c];
 	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
 	bool ok = true;
 
@@ -60,7 +57,7 @@ encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < nrows; i++)
-			if (lookup->states[at + i] == VECTOR_VALUE)
+			if (states[at + i] == VECTOR_VALUE)
 				bitmap_set(validity, i);
 			else
 				bitmap_clear(validity, i);
@@ -74,14 +71,12 @@ encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 		for (int i = 0; i < nrows && ok; i++)
 		{
 			ok = col->codes[i] != NO_CODE;
-			lookup->values[at + i] = col->codes[i];
-			if (lookup->states[at + i] == VECTOR_NULL && col->travel != TRAVEL_SET_CODES)
-				lookup->states[at + i] = VECTOR_VALUE;
+			codes[at + i] = col->codes[i];
 		}
 	}
 	if (!ok)
 		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
-	return ok;
+	pfree(validity);
 }
 
 void
@@ -89,10 +84,19 @@ resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, 
 						 uint32 n, bool null)
 {
 	Datum *values = expr_lookup_evaluate(r->program, lookup, entries, nulls, n);
+	uint32 all = n + (null ? 1 : 0);
 
-	if (r->program->unsupported_reason == NULL &&
-		encode_keys(r, lookup, values, n + (null ? 1 : 0)))
+	if (r->program->unsupported_reason == NULL)
+		resident_encode(r, lookup->column, values, lookup->states, all, lookup->values);
+	if (r->program->unsupported_reason == NULL)
+	{
+		/* NULL has a code like any other value */
+		if (r->cuda->query->cols[lookup->column].travel != TRAVEL_SET_CODES && !lookup->nulls_stay)
+			INTERRUPTIBLE_FOR (i, 0, (int64) all)
+				if (lookup->states[i] == VECTOR_NULL)
+					lookup->states[i] = VECTOR_VALUE;
 		expr_lookup_finish(lookup);
+	}
 	pfree(values);
 }
 

@@ -741,14 +741,15 @@ cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
 		const CudaColumn *col = &query->cols[query->keycol[k]];
 
 		int64 codes = col->travel != TRAVEL_CODES ? 0 :
-			col->stored >= 0                      ? (int64) col->nvalues + 1 :
+			col->stored >= 0                      ? (int64) col->nvalues + !col->chosen :
 													dictionary_size(col->dict);
+		int32 least = col->stored >= 0 && col->chosen ? COLUMN_NULL - col->nconstants : 0;
 
 		for (int g = 0; g < n && col->travel == TRAVEL_CODES; g++)
 		{
 			int32 code = cuda_query_code(query, k, packed + (size_t) g * query->wire->key_bytes);
 
-			if (code < 0 || code >= codes)
+			if (code < least || code >= codes)
 				return false;
 		}
 	}

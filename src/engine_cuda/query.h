@@ -79,6 +79,13 @@ typedef struct CudaColumn
 	 */
 	int stored;
 	uint32 nvalues; /* number of that column's values, which is the code for NULL */
+	/*
+	 * The codes are also those of constants, COLUMN_CONSTANT and below, and that for NULL is
+	 * COLUMN_NULL.
+	 */
+	bool chosen;
+	int nconstants;
+	Datum *constants;
 	Oid collation;  /* TRAVEL_RANKS: that of the order */
 	Datum *datums;  /* space for the dictionary's input, if the column has no Datums */
 	int32 *codes;   /* of the current batch, with their hashes */
@@ -90,6 +97,9 @@ typedef struct CudaColumn
 	int64 min, /* bounds of a key's values */
 		max;
 } CudaColumn;
+
+#define COLUMN_NULL (-1)
+#define COLUMN_CONSTANT (-2)
 
 /* Returns whether the column is sent as codes of a dictionary of this process. */
 static inline bool

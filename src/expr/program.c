@@ -271,7 +271,7 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 		return expr_program_inner(p, root->vec->attno, COLUMN_I8, 0, true);
 	if (root->vec && root->vec->attno)
 		return load_column(p, (ExprStored){root->vec->attno, COLUMN_I8, 0, .presence = true});
-	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
+	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1, false);
 	return operand == VECTOR_NONE ?
 		expr_program_reject(p, "the argument of a count is evaluated row by row") :
 		operand;
@@ -393,7 +393,7 @@ translate_vec(ExprProgram *p, Vec *vec)
 	else if (vec->attno != 0)
 		operand = translate_column(p, vec);
 	else if (vec->expr == NULL || vec->type == COLUMN_DATUM || vec->scales ||
-			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1)) ==
+			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1, false)) ==
 				 VECTOR_NONE)
 	{
 		op = find_op(p->set, vec);
@@ -408,6 +408,84 @@ translate_vec(ExprProgram *p, Vec *vec)
 		p->operands[p->nvecs++] = operand;
 	}
 	return operand;
+}
+
+/* ---- choices between values by reference ------------------------------------------- */
+
+/* Returns the column as an expression. */
+static Expr *
+column_expr(const ExprProgram *p, AttrNumber attno)
+{
+	Form_pg_attribute att = TupleDescAttr(p->set->desc, attno - 1);
+	Index varno = p->joins == NULL      ? ((Scan *) p->set->parent->plan)->scanrelid :
+		expr_program_is_inner(p, attno) ? p->joins->inner_varno :
+										  p->joins->table_varno;
+
+	return (Expr *) makeVar(varno, attno, att->atttypid, att->atttypmod, att->attcollation, 0);
+}
+
+/* Describes a vector that is no choice.  Returns false if its value is not known yet. */
+static bool
+describe_part(ExprProgram *p, Vec *vec, ExprPart *part)
+{
+	*part = (ExprPart){.constant = vec->constant, .attno = vec->attno, .expr = vec->expr};
+	if (vec->attno)
+		part->expr = column_expr(p, vec->attno);
+	if (!vec->constant)
+		return true;
+	if (when_constant_is_ready(p->set, vec) != EXPR_READY)
+		return false;
+	expr_constant_fill(p->set, vec);
+	part->null = expr_state(vec, 0) == VECTOR_NULL;
+	part->value = *(Datum *) vec->values;
+	return part->null || expr_state(vec, 0) == VECTOR_VALUE;
+}
+
+/* Returns the operation of a choice; NULL: the vector is no choice. */
+static const ExprOp *
+find_choice(const ExprProgram *p, const Vec *vec)
+{
+	const ExprOp *op = vec->constant || vec->attno ? NULL : find_op(p->set, vec);
+
+	return op && (op->run == expr_run_select || op->run == expr_run_coalesce) ? op : NULL;
+}
+
+bool
+expr_program_look(ExprProgram *p, Vec *vec, bool (*look)(void *arg, const ExprPart *part), void *arg)
+{
+	const ExprOp *op = find_choice(p, vec);
+	ExprPart part;
+
+	check_stack_depth();
+	if (op == NULL)
+		return describe_part(p, vec, &part) && look(arg, &part);
+	return (op->run == expr_run_select || expr_program_look(p, op->a, look, arg)) &&
+		expr_program_look(p, op->b, look, arg) &&
+		(op->run == expr_run_coalesce || expr_program_look(p, op->c, look, arg));
+}
+
+uint16
+expr_program_choose(ExprProgram *p, Vec *vec, uint16 (*operand)(void *arg, const ExprPart *part),
+					void *arg)
+{
+	const ExprOp *op = find_choice(p, vec);
+	ExprPart part;
+	uint16 a, b, c;
+
+	check_stack_depth();
+	if (p->unsupported_reason)
+		return VECTOR_NONE;
+	if (op == NULL)
+		return describe_part(p, vec, &part) ?
+			operand(arg, &part) :
+			expr_program_reject(p, "a constant may only be computed if a row needs it");
+	a = op->run == expr_run_select ? expr_program_vec(p, op->a) :
+									 expr_program_choose(p, op->a, operand, arg);
+	b = expr_program_choose(p, op->b, operand, arg);
+	if (op->run == expr_run_coalesce)
+		return expr_program_emit(p, VECTOR_COALESCE, 0, a, b, 0);
+	c = expr_program_choose(p, op->c, operand, arg);
+	return expr_program_emit(p, VECTOR_SELECT, 0, a, b, c);
 }
 
 ExprProgram *
@@ -428,7 +506,7 @@ expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 s
 	uint16 operand = VECTOR_NONE;
 
 	if (root->vec == NULL && type != COLUMN_DATUM && p->unsupported_reason == NULL)
-		operand = expr_program_lookup(p, root->expr, type, scale, -1);
+		operand = expr_program_lookup(p, root->expr, type, scale, -1, false);
 	return operand == VECTOR_NONE ? expr_program_vec(p, root->vec) : operand;
 }
 

@@ -45,6 +45,7 @@ typedef struct ExprLookup
 	int16 scale;
 	bool presence; /* only whether the column is NULL */
 	bool slots;    /* a hash table that finds the inner rows of a join: for VECTOR_FIND */
+	bool nulls_stay; /* with COLUMN_DATUM: NULL has no number */
 	/* the value is its rank among all values of a coded text by this collation; else InvalidOid */
 	Oid ranked;
 	int column; /* the caller's column, with COLUMN_DATUM; else -1 */
@@ -158,10 +159,36 @@ extern uint16 expr_program_ranks(ExprProgram *p, const Expr *expr, Oid collation
  * Returns the operand with the values of an expression over one column, by lookup.  Returns
  * VECTOR_NONE, without rejecting the program, if that is not possible: the column is not coded and
  * is not a key (`column` < 0), or the expression may not be evaluated for values of rows that the
- * query does not see.
+ * query does not see.  nulls_stay: see ExprLookup
  */
 extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale,
-								  int column);
+								  int column, bool nulls_stay);
+
+/*
+ * A part of a choice (CASE, COALESCE) between values by reference: a constant, a column, or another
+ * expression.
+ */
+typedef struct ExprPart
+{
+	bool constant; /* then `value` is valid unless `null` is set */
+	bool null;
+	Datum value;
+	AttrNumber attno; /* the column's number in the ExprSet; 0: it is none */
+	Expr *expr;       /* the column or the other expression; NULL: it is not known */
+} ExprPart;
+
+/*
+ * Looks at the parts of a choice, in the order of evaluation, until `look` returns false; then it
+ * returns false, too.  An expression that is no choice is a part.
+ */
+extern bool expr_program_look(ExprProgram *p, Vec *vec, bool (*look)(void *arg, const ExprPart *part),
+							  void *arg);
+/*
+ * Returns the operand with the result of a choice, given the operands of its parts, all in the same
+ * form.
+ */
+extern uint16 expr_program_choose(ExprProgram *p, Vec *vec,
+								  uint16 (*operand)(void *arg, const ExprPart *part), void *arg);
 
 /*
  * Adds join j, whose keys are integers by which at most one inner row is found.  Conditions and

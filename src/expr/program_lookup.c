@@ -149,6 +149,7 @@ emit_lookup(ExprProgram *p, ExprLookup lookup, uint16 of)
 	while (t < p->nlookups &&
 		   (p->lookups[t].attno != lookup.attno || p->lookups[t].join != lookup.join ||
 			p->lookups[t].presence != lookup.presence || p->lookups[t].type != lookup.type ||
+			p->lookups[t].nulls_stay != lookup.nulls_stay ||
 			p->lookups[t].ranked != lookup.ranked || p->lookups[t].stored != lookup.stored ||
 			p->lookups[t].scale != lookup.scale || p->lookups[t].column != lookup.column ||
 			p->lookups[t].slots != lookup.slots || !equal(p->lookups[t].expr, lookup.expr)))
@@ -257,7 +258,8 @@ expr_program_ranks(ExprProgram *p, const Expr *expr, Oid collation, int *stored)
 }
 
 uint16
-expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column)
+expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column,
+					bool nulls_stay)
 {
 	AttrNumber attno = find_single_column(p, expr);
 	Form_pg_attribute att = attno ? TupleDescAttr(p->set->desc, attno - 1) : NULL;
@@ -268,6 +270,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 						 .join = -1,
 						 .type = type,
 						 .scale = scale,
+						 .nulls_stay = nulls_stay,
 						 .column = column};
 
 	if (p->unsupported_reason || att == NULL || att->attisdropped ||

@@ -48,12 +48,59 @@ typedef struct ColumnsRead
 	Bitmapset *computed_keys; /* those in keys that are other expressions */
 } ColumnsRead;
 
+static bool add_choice(Bitmapset **columns, Node *expr, Index varno);
+
+/* Does the same as add_choice() for each expression of a list. */
+static bool
+add_choices(Bitmapset **columns, List *exprs, Index varno)
+{
+	ListCell *lc;
+
+	foreach (lc, exprs)
+		if (!add_choice(columns, lfirst(lc), varno))
+			return false;
+	return true;
+}
+
+/*
+ * Adds the columns between which an expression chooses.  Returns false if it does more than choose
+ * between columns and constants.
+ */
+static bool
+add_choice(Bitmapset **columns, Node *expr, Index varno)
+{
+	ListCell *lc;
+
+	check_stack_depth();
+	if (expr == NULL || IsA(expr, Const))
+		return true;
+	if (IsA(expr, Var))
+	{
+		pull_varattnos(expr, varno, columns);
+		return true;
+	}
+	if (IsA(expr, RelabelType))
+		return add_choice(columns, (Node *) ((RelabelType *) expr)->arg, varno);
+	if (IsA(expr, CoalesceExpr))
+		return add_choices(columns, ((CoalesceExpr *) expr)->args, varno);
+	if (!IsA(expr, CaseExpr))
+		return false;
+	foreach (lc, ((CaseExpr *) expr)->args)
+		if (!add_choice(columns, (Node *) lfirst_node(CaseWhen, lc)->result, varno))
+			return false;
+	return add_choice(columns, (Node *) ((CaseExpr *) expr)->defresult, varno);
+}
+
+/* Adds the columns of a key.  The GPU reads a choice between one column and constants as a column. */
 static void
 add_key(ColumnsRead *columns, Node *expr, Index varno)
 {
-	while (IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	pull_varattnos(expr, varno, IsA(expr, Var) ? &columns->keys : &columns->computed_keys);
+	Bitmapset *chosen = NULL;
+
+	if (add_choice(&chosen, expr, varno) && bms_membership(chosen) != BMS_MULTIPLE)
+		columns->keys = bms_join(columns->keys, chosen);
+	else
+		pull_varattnos(expr, varno, &columns->computed_keys);
 }
 
 /* Returns whether a column has at most `most` different values, as far as statistics say. */
