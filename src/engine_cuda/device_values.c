@@ -79,6 +79,23 @@ resident_encode(Resident *r, int c, const Datum *values, const uint8 *states, ui
 	pfree(validity);
 }
 
+/* Returns whether NULL has a number like any other value, in a lookup of a key. */
+static bool
+null_is_numbered(const Resident *r, const ExprLookup *lookup)
+{
+	return r->cuda->query->cols[lookup->column].travel != TRAVEL_SET_CODES && !lookup->nulls_stay;
+}
+
+/* NULL has a number like any other value in the first n entries of a key's lookup, if it can. */
+static void
+number_nulls(const Resident *r, ExprLookup *lookup, uint32 n)
+{
+	if (null_is_numbered(r, lookup))
+		INTERRUPTIBLE_FOR (i, 0, (int64) n)
+			if (lookup->states[i] == VECTOR_NULL)
+				lookup->states[i] = VECTOR_VALUE;
+}
+
 void
 resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, const bool *nulls,
 						 uint32 n, bool null)
@@ -90,11 +107,7 @@ resident_fill_key_lookup(Resident *r, ExprLookup *lookup, const Datum *entries, 
 		resident_encode(r, lookup->column, values, lookup->states, all, lookup->values);
 	if (r->program->unsupported_reason == NULL)
 	{
-		/* NULL has a code like any other value */
-		if (r->cuda->query->cols[lookup->column].travel != TRAVEL_SET_CODES && !lookup->nulls_stay)
-			INTERRUPTIBLE_FOR (i, 0, (int64) all)
-				if (lookup->states[i] == VECTOR_NULL)
-					lookup->states[i] = VECTOR_VALUE;
+		number_nulls(r, lookup, all);
 		expr_lookup_finish(lookup);
 	}
 	pfree(values);
@@ -110,8 +123,80 @@ typedef struct KeptCells
 	ExprInterval interval;
 	bool nulls;
 	uint8 null;
-	uint64 cells[FLEXIBLE_ARRAY_MEMBER]; /* and, of ranks, the order of codes */
+	uint64 cells[FLEXIBLE_ARRAY_MEMBER]; /* and, of ranks, the order of codes; of keys, KeptResults */
 } KeptCells;
+
+/* The results of a key's expression, which the cells have by number. */
+typedef struct KeptResults
+{
+	uint64 n;
+	uint64 offsets[FLEXIBLE_ARRAY_MEMBER]; /* [number] where the value is; 0: NULL */
+} KeptResults;
+
+static inline const KeptResults *
+kept_results(const KeptCells *kept)
+{
+	return (const KeptResults *) ((const char *) kept->cells + vector_table_bytes(&kept->table));
+}
+
+/* Returns the bytes that a dictionary's values take as KeptResults. */
+static Size
+results_bytes(const Dictionary *dict, const ColumnSpec *spec)
+{
+	int n = dictionary_size(dict);
+	Size bytes = offsetof(KeptResults, offsets) + (Size) n * sizeof(uint64);
+
+	INTERRUPTIBLE_FOR (code, 0, n)
+	{
+		bool null;
+		Datum value = dictionary_value(dict, code, &null);
+
+		if (!null)
+			bytes += MAXALIGN(datumGetSize(value, spec->typbyval, spec->typlen));
+	}
+	return bytes;
+}
+
+/* Writes them. Does not check for interrupts. */
+static void
+write_results(const Dictionary *dict, const ColumnSpec *spec, KeptResults *to)
+{
+	Size at;
+
+	to->n = dictionary_size(dict);
+	at = offsetof(KeptResults, offsets) + to->n * sizeof(uint64);
+	for (uint64 code = 0; code < to->n; code++)
+	{
+		bool null;
+		Datum value = dictionary_value(dict, code, &null);
+		Size bytes;
+
+		to->offsets[code] = null ? 0 : at;
+		if (null)
+			continue;
+		bytes = datumGetSize(value, spec->typbyval, spec->typlen);
+		memcpy((char *) to + at, spec->typbyval ? (void *) &value : DatumGetPointer(value), bytes);
+		at += MAXALIGN(bytes);
+	}
+}
+
+/* Sets values and states to these results. Values by reference stay where they are. */
+static void
+read_results(const KeptResults *from, const ColumnSpec *spec, Datum *values, uint8 *states)
+{
+	INTERRUPTIBLE_FOR (i, 0, (int64) from->n)
+	{
+		const char *value = (const char *) from + from->offsets[i];
+
+		states[i] = from->offsets[i] == 0 ? VECTOR_NULL : VECTOR_VALUE;
+		if (states[i] == VECTOR_NULL)
+			values[i] = (Datum) 0;
+		else if (spec->typbyval)
+			memcpy(&values[i], value, sizeof(Datum));
+		else
+			values[i] = PointerGetDatum(value);
+	}
+}
 
 /* How a lookup's table is found. */
 typedef struct TableIdentity
@@ -141,6 +226,7 @@ forget_places(Node *node, void *context)
 static void
 identify(const Resident *r, int s, const ExprLookup *lookup, TableIdentity *identity)
 {
+	const CudaColumn *col = lookup->column < 0 ? NULL : &r->cuda->query->cols[lookup->column];
 	ProofTable *table = &identity->tables.of[0];
 	Size room = EXPRESSION_BYTES;
 	StringInfoData buf;
@@ -149,6 +235,7 @@ identify(const Resident *r, int s, const ExprLookup *lookup, TableIdentity *iden
 	memset(identity, 0, sizeof(*identity));
 	identity->tables.n = 1;
 	if (r->wire.known[s].nentries < LEAST_KEPT_VALUES || !cache_available() ||
+		(col && (IsA(lookup->expr, Var) || r->cuda->spec->cols[col->col].typlen == -2)) ||
 		(lookup->expr && !expr_is_fixed((Node *) lookup->expr, &room)) ||
 		!cache_table_by_id(r->rows->table, &table->key, &table->relid))
 		return;
@@ -160,6 +247,12 @@ identify(const Resident *r, int s, const ExprLookup *lookup, TableIdentity *iden
 	expr_append_number(&buf, lookup->type);
 	expr_append_number(&buf, lookup->scale);
 	expr_append_number(&buf, lookup->ranked);
+	if (col)
+	{
+		expr_append_number(&buf, null_is_numbered(r, lookup));
+		expr_append_number(&buf, col->equality->eqfunc);
+		expr_append_number(&buf, col->equality->collation);
+	}
 	expr_append_settings(&buf);
 	if (lookup->expr)
 	{
@@ -207,35 +300,61 @@ find_cells(const TableIdentity *identity, const WireKnown *known)
 	return NULL;
 }
 
+/* Returns whether the query's dictionary has the results of a lookup of a key, and nothing else. */
+static bool
+has_own_dictionary(const Resident *r, const ExprLookup *lookup)
+{
+	int64 size = dictionary_size(r->cuda->query->cols[lookup->column].dict);
+	uint64 *used = palloc0((BITMAP_WORDS(size) + 1) * sizeof(uint64));
+	int64 n = 0;
+
+	/* NULL has a code in the dictionary, even if it has none for the query */
+	INTERRUPTIBLE_FOR (i, 0, (int64) lookup->n + 1)
+		if (lookup->states[i] != VECTOR_UNDETERMINED && !bitmap_get(used, lookup->values[i]))
+		{
+			bitmap_set(used, lookup->values[i]);
+			n++;
+		}
+	pfree(used);
+	return n == size;
+}
+
 /*
- * Keeps the table of a lookup, and returns its serial number; 0: it is not kept. older: the one that
- * was found before, or NULL; order: that of codes, if these are ranks
+ * Keeps the table of lookup t, and returns its serial number; 0: it is not kept. older: the one that
+ * was found before, or NULL
  */
 static uint64
-keep_cells(const TableIdentity *identity, const KeptCells *older, const ExprLookup *lookup,
-		   const VectorTable *table, uint64 dictionary, const uint8 *cells, const uint32 *order)
+keep_cells(const Resident *r, int t, const TableIdentity *identity, const KeptCells *older)
 {
+	const ExprLookup *lookup = &r->program->lookups[t];
+	const VectorTable *table = &r->wire.tables[t];
+	const CudaColumn *col = lookup->column < 0 ? NULL : &r->cuda->query->cols[lookup->column];
 	Size bytes = vector_table_bytes(table);
 	Size order_bytes = OidIsValid(lookup->ranked) ? table->n * sizeof(uint32) : 0;
 	KeptCells *kept;
 	uint64 serial;
 
-	if (!identity->keeps || lookup->undetermined)
+	if (!identity->keeps || lookup->undetermined || (col && !has_own_dictionary(r, lookup)))
 		return 0;
+	if (col)
+		order_bytes = results_bytes(col->dict, &r->cuda->spec->cols[col->col]);
 	if (older)
 		kept_drop(older);
 	kept = kept_allocate(&identity->name, &identity->tables,
 						 offsetof(KeptCells, cells) + bytes + order_bytes, table->n);
 	if (kept == NULL)
 		return 0;
-	kept->dictionary = dictionary;
+	kept->dictionary = r->wire.known[lookup->stored].id;
 	kept->table = *table;
 	kept->interval = lookup->interval;
 	kept->nulls = lookup->nulls;
 	kept->null = lookup->null;
-	memcpy(kept->cells, cells, bytes);
-	if (order_bytes > 0)
-		memcpy((char *) kept->cells + bytes, order, order_bytes);
+	memcpy(kept->cells, r->cells[t], bytes);
+	if (col)
+		write_results(col->dict, &r->cuda->spec->cols[col->col],
+					  unconstify(KeptResults *, kept_results(kept)));
+	else if (order_bytes > 0)
+		memcpy((char *) kept->cells + bytes, r->order[t], order_bytes);
 	serial = kept_serial(kept);
 	return kept_publish(kept) ? serial : 0;
 }
@@ -247,12 +366,13 @@ typedef struct Lacking
 {
 	Resident *r;
 	int s;
-	bool keys;    /* some lookup has keys */
 	bool ranks;   /* some lookup of ranks is lacking */
 	bool any;     /* some lookup is lacking */
 	uint32 first; /* the first value that one lacks */
 	TableIdentity identities[WIRE_MAX_TABLES];
 	const KeptCells *kept[WIRE_MAX_TABLES];       /* NULL: none */
+	/* codes of a key's kept results, by number; NULL: the numbers are the codes */
+	int64 *codes[WIRE_MAX_TABLES];
 	ExprEvaluation *evaluations[WIRE_MAX_TABLES]; /* NULL: none */
 } Lacking;
 
@@ -261,6 +381,14 @@ static bool
 is_over(const Lacking *lacking, int t)
 {
 	return lacking->r->program->lookups[t].stored == lacking->s;
+}
+
+/* Returns whether a lookup has a kept table of all values. */
+static bool
+is_complete(const Lacking *lacking, int t)
+{
+	return lacking->kept[t] &&
+		lacking->kept[t]->table.n == lacking->r->wire.known[lacking->s].nentries;
 }
 
 /* Makes the kept table of all values of the dictionary that of lookup t. */
@@ -280,6 +408,33 @@ use_cells(Resident *r, int t, const KeptCells *kept)
 	r->order[t] = (const uint32 *) (r->cells[t] + vector_table_bytes(&kept->table));
 }
 
+/*
+ * Finds the codes of the results of a kept key in the query's own dictionary, to which they are
+ * added. Returns NULL if they are the numbers of the results.
+ */
+static int64 *
+encode_results(Resident *r, const ExprLookup *lookup, const KeptCells *kept)
+{
+	const ColumnSpec *spec = &r->cuda->spec->cols[r->cuda->query->cols[lookup->column].col];
+	const KeptResults *results = kept_results(kept);
+	Size n = results->n;
+	Datum *values = palloc_extended((n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+	uint8 *states = palloc_extended(n + 1, MCXT_ALLOC_HUGE);
+	int64 *codes = palloc_extended((n + 1) * sizeof(int64), MCXT_ALLOC_HUGE);
+	bool same = true;
+
+	read_results(results, spec, values, states);
+	resident_encode(r, lookup->column, values, states, n, codes);
+	pfree(values);
+	pfree(states);
+	INTERRUPTIBLE_FOR (i, 0, (int64) n)
+		same &= codes[i] == i;
+	if (!same)
+		return codes;
+	pfree(codes);
+	return NULL;
+}
+
 /* Uses the tables that are kept of the dictionary, and finds out what is lacking. */
 static void
 find_lacking(Lacking *lacking)
@@ -287,7 +442,7 @@ find_lacking(Lacking *lacking)
 	Resident *r = lacking->r;
 	const WireKnown *known = &r->wire.known[lacking->s];
 
-	lacking->keys = lacking->ranks = lacking->any = false;
+	lacking->ranks = lacking->any = false;
 	lacking->first = known->nentries;
 	for (int t = 0; t < r->program->nlookups; t++)
 	{
@@ -299,15 +454,11 @@ find_lacking(Lacking *lacking)
 		r->wire.tables[t] = (VectorTable){.n = known->nentries};
 		r->wire.names[t] = (WireCellsName){{0}};
 		r->serial[t] = 0;
-		if (lookup->type == COLUMN_DATUM)
-			lacking->keys = true;
-		else
-		{
-			identify(r, lacking->s, lookup, &lacking->identities[t]);
-			kept = find_cells(&lacking->identities[t], known);
-		}
-		lacking->kept[t] = kept;
-		if (kept && kept->table.n == known->nentries)
+		identify(r, lacking->s, lookup, &lacking->identities[t]);
+		lacking->kept[t] = kept = find_cells(&lacking->identities[t], known);
+		lacking->codes[t] =
+			kept && lookup->type == COLUMN_DATUM ? encode_results(r, lookup, kept) : NULL;
+		if (is_complete(lacking, t) && lacking->codes[t] == NULL)
 		{
 			use_cells(r, t, kept);
 			continue;
@@ -320,15 +471,7 @@ find_lacking(Lacking *lacking)
 	}
 }
 
-/* Returns whether a lookup has a kept table of all values. */
-static bool
-is_complete(const Lacking *lacking, int t)
-{
-	return lacking->kept[t] &&
-		lacking->kept[t]->table.n == lacking->r->wire.known[lacking->s].nentries;
-}
-
-/* Begins to evaluate the lookups that are lacking, other than keys and ranks. */
+/* Begins to evaluate the lookups that are lacking, other than ranks. */
 static void
 begin_evaluations(Lacking *lacking)
 {
@@ -340,15 +483,48 @@ begin_evaluations(Lacking *lacking)
 		const KeptCells *kept = lacking->kept[t];
 
 		lacking->evaluations[t] = NULL;
-		if (!is_over(lacking, t) || lookup->expr == NULL || lookup->type == COLUMN_DATUM ||
-			is_complete(lacking, t))
+		if (!is_over(lacking, t) || lookup->expr == NULL ||
+			(is_complete(lacking, t) && lacking->codes[t] == NULL))
 			continue;
 		lacking->evaluations[t] =
 			expr_evaluation_begin(r->program, lookup, r->wire.known[lacking->s].nentries);
 		if (kept)
 			INTERRUPTIBLE_FOR (i, 0, (int64) kept->table.n)
+			{
 				cell_read(lookup, &kept->table, (const uint8 *) kept->cells, i);
+				if (lacking->codes[t] && lookup->states[i] == VECTOR_VALUE)
+					lookup->values[i] = lacking->codes[t][lookup->values[i]];
+			}
 	}
+}
+
+/* Values for which a key is evaluated at a time. */
+#define KEYS_AT_ONCE 4096
+
+/* Evaluates lookup t of a key for values from `from` on, and encodes the results. */
+static void
+add_keys(Lacking *lacking, int t, uint32 from, const Datum *values, uint32 n)
+{
+	Resident *r = lacking->r;
+	ExprLookup *lookup = &r->program->lookups[t];
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU keys", ALLOCSET_DEFAULT_SIZES);
+	Datum results[KEYS_AT_ONCE];
+
+	for (uint32 at = 0; at < n && r->program->unsupported_reason == NULL; at += KEYS_AT_ONCE)
+	{
+		uint32 m = Min(n - at, KEYS_AT_ONCE);
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		expr_evaluation_add(lacking->evaluations[t], from + at, values ? values + at : NULL, NULL,
+							m, results);
+		if (r->program->unsupported_reason == NULL)
+			resident_encode(r, lookup->column, results, lookup->states + from + at, m,
+							lookup->values + from + at);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
+	}
+	MemoryContextDelete(cxt);
 }
 
 /* CudaTakeEntries: evaluates the lookups for values from `from` on. */
@@ -362,7 +538,11 @@ add_values(void *arg, uint32 from, const Datum *values, uint32 n)
 		uint32 has = lacking->kept[t] ? lacking->kept[t]->table.n : 0;
 		uint32 skip = has > from ? Min(has - from, n) : 0;
 
-		if (is_over(lacking, t) && lacking->evaluations[t])
+		if (!is_over(lacking, t) || lacking->evaluations[t] == NULL)
+			continue;
+		if (lacking->r->program->lookups[t].type == COLUMN_DATUM)
+			add_keys(lacking, t, from + skip, values + skip, n - skip);
+		else
 			expr_evaluation_add(lacking->evaluations[t], from + skip, values + skip, NULL, n - skip,
 								NULL);
 	}
@@ -391,10 +571,11 @@ complete_lookup(Lacking *lacking, int t)
 	Resident *r = lacking->r;
 	ExprLookup *lookup = &r->program->lookups[t];
 
+	if (lookup->type == COLUMN_DATUM)
+		number_nulls(r, lookup, lookup->n + 1);
 	expr_lookup_finish(lookup);
 	make_cells(r, t);
-	r->serial[t] = keep_cells(&lacking->identities[t], lacking->kept[t], lookup, &r->wire.tables[t],
-							  r->wire.known[lacking->s].id, r->cells[t], r->order[t]);
+	r->serial[t] = keep_cells(r, t, &lacking->identities[t], lacking->kept[t]);
 	/* nobody has sent them */
 	r->lacking_cells |= UINT32_C(1) << t;
 	pfree(lookup->values);
@@ -407,9 +588,12 @@ complete_lookup(Lacking *lacking, int t)
 static void
 end_evaluation(Lacking *lacking, int t)
 {
-	ExprLookup *lookup = &lacking->r->program->lookups[t];
+	const ExprLookup *lookup = &lacking->r->program->lookups[t];
 
-	expr_evaluation_add(lacking->evaluations[t], lookup->n, NULL, NULL, 1, NULL);
+	if (lookup->type == COLUMN_DATUM)
+		add_keys(lacking, t, lookup->n, NULL, 1);
+	else
+		expr_evaluation_add(lacking->evaluations[t], lookup->n, NULL, NULL, 1, NULL);
 	expr_evaluation_end(lacking->evaluations[t]);
 	if (lacking->r->program->unsupported_reason == NULL)
 		complete_lookup(lacking, t);
@@ -462,22 +646,6 @@ fill_ranks(Lacking *lacking, const Datum *values)
 		r->order[t] = order;
 		complete_lookup(lacking, t);
 	}
-}
-
-/* Fills the lookups of keys over the stored column. */
-static void
-fill_keys(Lacking *lacking, const Datum *values)
-{
-	Resident *r = lacking->r;
-
-	for (int t = 0; t < r->program->nlookups && r->program->unsupported_reason == NULL; t++)
-		if (is_over(lacking, t) && r->program->lookups[t].type == COLUMN_DATUM)
-		{
-			resident_fill_key_lookup(r, &r->program->lookups[t], values, NULL,
-									 r->wire.known[lacking->s].nentries, true);
-			if (r->program->unsupported_reason == NULL)
-				make_cells(r, t);
-		}
 }
 
 /*
@@ -574,15 +742,11 @@ evaluate_lacking(Lacking *lacking, const CudaDictionary *dict)
 	const Datum *values = dict->copied == dict->known.nentries ? dict->values : NULL;
 	bool ok = true;
 
-	if (lacking->keys && dict->copied < dict->known.nentries)
-		expr_program_reject(r->program, "a column has too many values for an expression of them");
 	if (lacking->ranks && dict->copied < dict->known.nentries &&
 		r->program->unsupported_reason == NULL && !gather_values(lacking, dict, &values))
 		return false;
 	if (r->program->unsupported_reason)
 		return true;
-	if (lacking->keys)
-		fill_keys(lacking, values);
 	if (lacking->ranks)
 		fill_ranks(lacking, values);
 	begin_evaluations(lacking);
@@ -610,7 +774,7 @@ fill_lacking(Lacking *lacking)
 	check_number(lacking);
 	if (r->program->unsupported_reason)
 		return true;
-	dict = get_dictionary(lacking, false, lacking->keys || lacking->first == 0);
+	dict = get_dictionary(lacking, false, lacking->first == 0);
 	if (dict == NULL)
 		return false;
 	if (memcmp(&dict->known, &r->wire.known[lacking->s], sizeof(WireKnown)) != 0)
