@@ -21,6 +21,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "analysis/analysis.h"
 #include "cache/proof.h"
 #include "plan/group_query.h"
 #include "protocol.h"
@@ -32,19 +33,22 @@
 
 /*
  * Values of keys are fetched for groups that leave, and expressions in keys are computed by the CPU
- * once for each value of the column.  With more values in the column, the CPU engine is the better
- * one for such a query.  Results of other expressions are kept from query to query, a byte or more
- * for each value; a query sends them to the GPU in a buffer.
+ * once for each value of the column, or once for all queries if they depend on nothing else.  With
+ * more values in the column, the CPU engine is the better one for such a query.  Results of other
+ * expressions are kept from query to query, a byte or more for each value; a query sends them to
+ * the GPU in a buffer.
  */
 #define MOST_KEY_VALUES 1048576
 #define MOST_COMPUTED_KEY_VALUES 65536
+/* Most bytes of the nodes and constants of an expression whose results are kept. */
+#define EXPRESSION_BYTES 16384
 #define MOST_COMPUTED_VALUES (WIRE_BUFFER_BYTES - 1)
 
 /* Columns of a table that a query reads, offset by FirstLowInvalidHeapAttributeNumber. */
 typedef struct ColumnsRead
 {
 	Bitmapset *all;
-	Bitmapset *keys;          /* those that are keys */
+	Bitmapset *keys;          /* those that are keys, or in keys whose results are kept */
 	Bitmapset *computed_keys; /* those in keys that are other expressions */
 } ColumnsRead;
 
@@ -96,11 +100,13 @@ static void
 add_key(ColumnsRead *columns, Node *expr, Index varno)
 {
 	Bitmapset *chosen = NULL;
+	Size room = EXPRESSION_BYTES;
 
 	if (add_choice(&chosen, expr, varno) && bms_membership(chosen) != BMS_MULTIPLE)
 		columns->keys = bms_join(columns->keys, chosen);
 	else
-		pull_varattnos(expr, varno, &columns->computed_keys);
+		pull_varattnos(expr, varno,
+					   expr_is_fixed(expr, &room) ? &columns->keys : &columns->computed_keys);
 }
 
 /* Returns whether a column has at most `most` different values, as far as statistics say. */
