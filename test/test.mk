@@ -121,7 +121,7 @@ layers-objects: $(STRICT_OBJS) $(SERVER_SRCS:%.c=build/unit/stub/%.o)
 
 # The test server: the GPU server over the stub, which fails on request (test/stub_server/faults.c).
 STUB_SERVER_OBJS = $(call unit_objects,stub,$(STUB_SRCS) $(TOP)test/stub_server/faults.c $(TOP)src/server/main.c $(TOP)src/server/control.c $(UNIT_LIBS))
-STUB_SERVER_LDFLAGS = -Wl,--wrap=device_ops
+STUB_SERVER_LDFLAGS = -Wl,--wrap=device_ops -Wl,--wrap=dictionary_read
 .PHONY: server-stub
 server-stub: build/test/gpuagg-server
 

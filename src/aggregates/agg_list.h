@@ -156,7 +156,7 @@ AGG_OURS("gpuagg_histogram2d_accum", HIST_GRID, S1(COUNT, 8), S1(COUNT, 8))
 AGG_OURS("gpuagg_histogram2d_accum_weighted", HIST_GRID_WEIGHTED, S2(COUNT, 9, 8),
 		 S2(SUM_F64, 9, 8))
 
-/* sketches of values that are used as their own hashes; see hll_value.h */
+/* sketches of values that are used as their own hashes (hll_value.h), or of computed ones */
 AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
 
 /*

@@ -266,12 +266,14 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 	}
 }
 
-/* Returns argument i of the aggregate; after the arguments of a histogram, a NULL of its bin. */
+/* Returns argument i of the aggregate; after the arguments, a NULL of its computed input. */
 static Node *
 argument_expression(const Aggref *aggref, int i)
 {
 	if (i == list_length(aggref->aggargtypes))
-		return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
+		return (Node *) makeNullConst(
+			aggmap_lookup(aggref->aggfnoid).row->kind == FINALIZE_HLL ? INT8OID : INT4OID, -1,
+			InvalidOid);
 	return (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 }
 
@@ -371,7 +373,7 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 	{
 		bins->kind = BIN_HLL;
 		bins->n = GPUAGG_HLL_REGISTERS;
-		return hll_value_is_hash(exprType((Node *) linitial_node(TargetEntry, aggref->args)->expr));
+		return true;
 	}
 	for (int i = 0; i < nfixed; i++)
 		if (!evaluate_fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
@@ -444,9 +446,13 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 {
 	BinSpec bins;
 	bool binned = finalize_has_bins(row->kind);
+	bool hashed = row->kind == FINALIZE_HLL && aggmap_has_computed_input(aggref);
 	ArgumentForm form = argument_form(row->kind);
 
 	if (row->kind == FINALIZE_FALLBACK)
+		return false;
+	/* rows of a row set have no other columns than the arguments */
+	if (hashed && (set > 0 || args[out->agg.nargs] < 0))
 		return false;
 	if (binned)
 	{
@@ -496,7 +502,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 
 		for (int j = 0; j < 2; j++)
 		{
-			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], form);
+			col[j] = use->arg[j] < 0 ?
+				-1 :
+				add_argument(spec, aggref, args, hashed ? out->agg.nargs : use->arg[j], form);
 			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
 				out->decimals = true;
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)

@@ -138,22 +138,23 @@ extern bool aggmap_is_exact(Oid aggfnoid, bool *sum);
 extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
 
 /*
- * Returns the bin of gpu_histogram2d as an expression of the aggregate's arguments; NULL for other
- * aggregates, and if the bin cannot be computed so. It is an input for aggmap_build() after those
- * of the arguments. It raises no error if the arguments raise none.
+ * Returns an expression of the aggregate's arguments that slots read: the bin of gpu_histogram2d,
+ * or the hash of a value for gpu_approx_count_distinct. NULL for other aggregates, and if it cannot
+ * be computed so. It is an input for aggmap_build() after those of the arguments. It raises no
+ * error if the arguments raise none.
  */
-extern Node *aggmap_grid_bin(const Aggref *aggref);
+extern Node *aggmap_computed_input(const Aggref *aggref);
 
-/* Returns whether this is gpu_histogram2d. */
-extern bool aggmap_has_grid(Oid aggfnoid);
+/* Returns whether the aggregate has such an input, or could have one. */
+extern bool aggmap_has_computed_input(const Aggref *aggref);
 
 /* One aggregate of the query in the executor. */
 typedef struct AggOutput AggOutput;
 
 /*
  * Adds what the aggregate needs to *spec. args[i] is the input expression number of the Aggref's
- * argument i, and for gpu_histogram2d without DISTINCT and sorted rows also the one of its bin, or
- * -1; filter is that of its filter, or -1. `linear`: how the argument depends on the input,
+ * argument i, and without DISTINCT and sorted rows also the one of its computed input, or -1, if it
+ * has one; filter is that of its filter, or -1. `linear`: how the argument depends on the input,
  * whose column is `source`; NULL: it is the input. `set` is SlotSpec.set. Constant parameters, such
  * as bounds of histograms, are evaluated here if that cannot fail. Allocates in the current
  * context.

@@ -145,12 +145,22 @@ extern void final_values_init(AggOutput *out, Oid finalfn);
  */
 extern int aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int most);
 
+/* Returns the first argument of an aggregate that has arguments. */
+static inline Expr *
+aggmap_first_argument(const Aggref *aggref)
+{
+	return linitial_node(TargetEntry, aggref->args)->expr;
+}
+
 /* Returns whether this is a histogram of two dimensions. */
 static inline bool
 finalize_has_grid(FinalizeKind kind)
 {
 	return kind == FINALIZE_HIST_GRID || kind == FINALIZE_HIST_GRID_WEIGHTED;
 }
+
+/* Returns the bin of gpu_histogram2d as an expression; see aggmap_computed_input(). */
+extern Node *aggmap_grid_bin(const Aggref *aggref);
 
 /*
  * Sets the bins of both dimensions from the constant arguments of gpu_histogram2d. Returns false if

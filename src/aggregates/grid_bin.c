@@ -25,12 +25,6 @@
 /* Index of the first argument of y; those of x begin at 0. */
 #define GRID_Y 4
 
-bool
-aggmap_has_grid(Oid aggfnoid)
-{
-	return finalize_has_grid(aggmap_lookup(aggfnoid).row->kind);
-}
-
 /* Returns argument i of the aggregate. */
 static Expr *
 argument(const Aggref *aggref, int i)
@@ -125,8 +119,7 @@ aggmap_grid_bin(const Aggref *aggref)
 	BinSpec x, y;
 	Expr *row;
 
-	if (!aggmap_has_grid(aggref->aggfnoid) || aggref->aggdistinct != NIL ||
-		!aggmap_grid_parameters(aggref, &x, &y))
+	if (!aggmap_grid_parameters(aggref, &x, &y))
 		return NULL;
 	/* the arguments are inputs, too: users would notice two calls for a row */
 	values = list_make2(argument(aggref, 0), argument(aggref, GRID_Y));

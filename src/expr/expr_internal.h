@@ -338,6 +338,8 @@ extern void expr_memo_describe(Node *node, NodeFacts *facts);
 extern bool expr_memo_pays(const ExprSet *set, const NodeFacts *facts);
 /* Returns the expression's vector; NULL: it has no memo and must be compiled as usual. */
 extern Vec *expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage);
+/* Returns the vector of a memo's own operations if this is its last operation; else NULL. */
+extern Vec *expr_memo_inner(const ExprOp *op);
 
 /*
  * Decides whether looking up rows pays.  Counts the rows that were not found.  If there are many,

@@ -731,6 +731,12 @@ compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 }
 
 Vec *
+expr_memo_inner(const ExprOp *op)
+{
+	return op->run == run_result ? ((const Memo *) op->data)->inner : NULL;
+}
+
+Vec *
 expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 {
 	Memo *memo = palloc0(sizeof(Memo));

@@ -345,6 +345,8 @@ translate_op(ExprProgram *p, const ExprOp *op)
 
 	if (op->run == expr_run_relabel)
 		return translate_relabel(p, op);
+	if (expr_memo_inner(op))
+		return expr_program_vec(p, expr_memo_inner(op));
 	if (f && f->code == VECTOR_NONE)
 		return expr_program_reject(p, "the last digit of a function depends on the C library");
 	if (f)
@@ -447,6 +449,8 @@ find_choice(const ExprProgram *p, const Vec *vec)
 {
 	const ExprOp *op = vec->constant || vec->attno ? NULL : find_op(p->set, vec);
 
+	if (op && expr_memo_inner(op))
+		op = find_op(p->set, expr_memo_inner(op));
 	return op && (op->run == expr_run_select || op->run == expr_run_coalesce) ? op : NULL;
 }
 

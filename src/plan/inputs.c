@@ -19,6 +19,7 @@
 #include "aggregates/partial_call.h"
 #include "analysis/analysis.h"
 #include "common/compat.h"
+#include "engines/engines.h"
 #include "plan/group_query.h"
 #include "plan/supported.h"
 
@@ -64,22 +65,25 @@ guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 	return (Node *) guard;
 }
 
-/* Returns the input that is the bin of gpu_histogram2d; -1 if it cannot be an input. */
+/*
+ * Returns the input that is computed of an aggregate's arguments; -1 if there is none, or if only
+ * the default engine would read it: of hashes, that is not faster.
+ */
 static int
-grid_bin_input(GroupQuery *query, const Aggref *aggref)
+computed_input(GroupQuery *query, const Aggref *aggref)
 {
-	Node *bin = aggmap_grid_bin(partial_aggref(aggref));
+	Node *input = aggmap_computed_input(partial_aggref(aggref));
 
-	if (bin == NULL)
+	if (input == NULL || (exprType(input) == INT8OID && engines_candidate() == engines_default()))
 		return -1;
-	return lookup_or_add_input(query, guard_argument(query->root, (Expr *) bin, aggref->aggfilter),
-							   0);
+	return lookup_or_add_input(query,
+							   guard_argument(query->root, (Expr *) input, aggref->aggfilter), 0);
 }
 
 /*
  * Collects the inputs of keys, arguments and filters.  agg_inputs gets a list for each aggregate:
  * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments or of
- * their sources, and of its bin (aggmap_grid_bin).  Inputs that nothing reads come last:
+ * their sources, and its computed one (aggmap_computed_input).  Inputs that nothing reads come last:
  * expressions that only have to be evaluated.
  */
 void
@@ -118,8 +122,8 @@ plan_collect_inputs(GroupQuery *query)
 				inputs,
 				lookup_or_add_input(query, guard_argument(query->root, arg, aggref->aggfilter), 0));
 		}
-		if (!sorts && aggmap_has_grid(partial_aggref(aggref)->aggfnoid))
-			inputs = lappend_int(inputs, grid_bin_input(query, aggref));
+		if (!sorts && aggmap_has_computed_input(partial_aggref(aggref)))
+			inputs = lappend_int(inputs, computed_input(query, aggref));
 		query->agg_inputs = lappend(query->agg_inputs, inputs);
 	}
 	foreach (lc, query->checks)

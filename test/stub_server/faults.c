@@ -21,6 +21,7 @@
  *		launch		a kernel that changes states of groups cannot be launched
  *		fetch		the process aborts at the first CUDA call of a fetch
  *		keys		a fetch returns keys that no client sent
+ *		replaced	a client that has read a part of a dictionary finds that it has been replaced; once
  *		lane		no stream can be created for a lane, as there is no memory
  *		lost		no stream can be created for a lane, as the device is lost
  *
@@ -45,6 +46,7 @@
 
 #include "cuda_stub.h"
 #include "device_cuda/device_internal.h"
+#include "server/column_dictionary.h"
 #include "server/server.h"
 
 extern const DeviceOps __real_device_ops;
@@ -285,6 +287,29 @@ fetch(DeviceQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 		memset(lane->arena + out->buffer * lane->buffer_bytes + out->keys, 0x6f,
 			   (size_t) out->n * query->q->key_bytes);
 	return status;
+}
+
+/* ---- dictionaries ---- */
+
+extern void __real_dictionary_read(Dictionary *dict, const WireDictionary *known, char *to,
+								   size_t room, WireEntries *out);
+extern void __wrap_dictionary_read(Dictionary *dict, const WireDictionary *known, char *to,
+								   size_t room, WireEntries *out);
+
+void
+__wrap_dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, size_t room,
+					   WireEntries *out)
+{
+	char word[32];
+
+	__real_dictionary_read(dict, known, to, room, out);
+	if (known->nentries == 0 || known->most == 0)
+		return;
+	read_fault(word, 1);
+	if (strcmp(word, "replaced") != 0)
+		return;
+	unlink("gpuagg.fault");
+	*out = (WireEntries){.id = known->id + 1, .buffer = known->buffer};
 }
 
 /* ---- lanes ---- */

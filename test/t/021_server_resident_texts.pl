@@ -46,7 +46,29 @@ is_resident("SELECT wide1, wide2, i8, gpu_count(*) FROM t GROUP BY 1, 2, 3 ORDER
 is_resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10");
 is_resident("SELECT many || '', gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10", 'no memory is left for the dictionary of the keys');
 is_resident("SELECT many::varchar(3), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10");
-is_resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as dictionary codes, and are not computed from one column');
+is_resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'a key is computed from several columns');
+
+# ---- keys that are choices: the column's codes and constants, or codes of the query's own dictionary ----
+foreach my $key ("CASE WHEN k = 1 THEN vc ELSE '' END", "CASE WHEN k = 1 THEN vc WHEN k < 50 THEN 'value 3' END", "CASE WHEN k < 50 THEN many ELSE 'x' END", "CASE WHEN k < 50 THEN txt ELSE num END",
+	'coalesce(txt, num)', "coalesce(CASE WHEN k > 10 THEN txt END, 'none')", "CASE WHEN txt = 't1' THEN vc WHEN num = 'none' THEN upper(txt) ELSE 'VALUE' END", "CASE WHEN k < 9 THEN u ELSE md5('3')::uuid END",
+	"CASE k WHEN 1 THEN txt WHEN 2 THEN 't3' ELSE NULL END", "CASE WHEN k < 3 THEN '1' WHEN k < 4 THEN '2' WHEN k < 5 THEN '3' WHEN k < 6 THEN '4' WHEN k < 7 THEN '5' WHEN k < 8 THEN '6' WHEN k < 9 THEN '7' WHEN k < 10 THEN '8' WHEN k < 11 THEN '9' ELSE num END",
+	"CASE WHEN v % 3 = 0 THEN coalesce(txt, 't9') ELSE coalesce(NULL, txt) END")
+{
+	is_resident("SELECT $key, gpu_count(*), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 40");
+	is_resident("SELECT k % 3, gpu_count(*), gpu_count(DISTINCT $key) FROM t GROUP BY 1 ORDER BY 1");
+}
+is_resident("SELECT CASE WHEN k % 3 = 0 THEN txt ELSE 'a' END, CASE WHEN k % 7 < 3 THEN many ELSE 'b' END, gpu_count(*) FROM t GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 9");
+is_resident("SELECT CASE WHEN k = 1 THEN ch ELSE 'A' END, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'equal keys print differently');
+is_resident("SELECT CASE WHEN k = 1 THEN cb ELSE 'C3' END, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", '.*');
+
+# ---- sketches of texts and other values by their hashes ----
+foreach my $value ('txt', 'many', 'u', 'ch', 'nm', 'lower(vc)', 'cb', 'by', 'j')
+{
+	my $query = "SELECT k % 3, gpu_approx_count_distinct($value), gpu_approx_count_distinct($value) FILTER (WHERE v % 7 > 2) FROM t GROUP BY 1 ORDER BY 1";
+
+	is(our_answer($query), our_answer("SET gpuagg.engine = 'cpu'; $query"), $query);
+	like(plan_and_errors($query), qr/Resident Rows: [1-9]/, '... from the device');
+}
 
 # ---- conditions and arguments ----
 foreach my $condition ("txt = 't3'", "txt <> 't3'", "txt IN ('t1', 't2', 'x')", "txt NOT IN ('t1', NULL)", "txt LIKE 't%'", "vc LIKE '%9'", "txt IS NULL", "txt IS NOT NULL",
@@ -117,6 +139,50 @@ foreach my $change ("UPDATE t SET txt = 'new' WHERE v % 1000 = 7", "INSERT INTO 
 	is($other->query_safe($texts), core_answer($texts), '... and the session with older dictionaries does again');
 	like(plan_and_errors($texts), qr/Resident Rows: [1-9]/, '... from the device');
 }
+
+# ---- results of expressions are kept, and only those of new values are computed; their tables stay on the device ----
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE e AS SELECT i AS id, 'entry ' || i % 500 AS txt, CASE WHEN i <= 300 THEN 'big ' || i END AS big FROM generate_series(1, 20000) i;
+ALTER TABLE e ALTER big SET STORAGE PLAIN;
+VACUUM FREEZE ANALYZE e;
+SELECT gpuagg_cache_prewarm('e');
+SQL
+my @kept = ("SELECT gpu_count(*), gpu_sum(id) FROM e WHERE txt LIKE '%7'", "SELECT regexp_replace(txt, '[0-9]\$', ''), gpu_count(*), gpu_sum(id) FROM e GROUP BY 1 ORDER BY 1",
+	"SELECT gpu_count(*), gpu_count(DISTINCT left(txt, -1)), gpu_sum(length(txt)) FROM e");
+foreach my $state ('', "INSERT INTO e SELECT i, 'entry ' || i % 700 || 'x' FROM generate_series(1, 3000) i", "DELETE FROM e WHERE id % 3 = 1", "INSERT INTO e SELECT i, NULL FROM generate_series(1, 100) i")
+{
+	$node->safe_psql('postgres', $_) foreach ($state, 'VACUUM FREEZE e', "SELECT gpuagg_cache_prewarm('e')");
+	foreach my $query (@kept)
+	{
+		is_core_answer($query, "after '$state': $query") for 1 .. 2;
+		like(plan_and_errors($query), qr/Resident Rows: [1-9]\d*\n *Tables Kept: [1-9]\d* kB\n(?! *Tables Sent)/, '... with the tables that the device has');
+	}
+}
+# other results of the same values
+is_core_answer("SELECT regexp_replace(txt, '$_', ''), gpu_count(*) FROM e GROUP BY 1 ORDER BY 1") foreach '[0-9]\$', '^e', '[0-9]\$';
+is_core_answer("SET bytea_output = $_; SELECT right((txt::bytea)::text, 9), gpu_count(*) FROM e GROUP BY 1 ORDER BY 1") foreach qw(hex escape hex);
+# two of them in one dictionary, so that their numbers are not the codes
+is_resident("SELECT CASE WHEN id % 2 = 0 THEN left(txt, -1) ELSE regexp_replace(txt, '[0-9]\$', '') END, gpu_count(*) FROM e GROUP BY 1 ORDER BY 1") for 1 .. 2;
+
+# ---- a dictionary that is replaced while a session reads its values does not end the session ----
+my $session = $node->background_psql('postgres');
+my $like = "SELECT gpu_count(*) FROM e WHERE big LIKE '%x'";
+$session->query_safe("SET gpuagg.engine = 'cuda'");
+$session->query_safe($like) for 1 .. 2;
+# values that are copied, and values after those whose results are kept
+foreach my $query ('SELECT gpu_count(*), gpu_sum(length(big)) FROM e', $like)
+{
+	my $n = length $query;
+
+	$node->safe_psql('postgres', $_) foreach ("INSERT INTO e SELECT i, 'none', rpad('$n ' || i, 7000, 'x') FROM generate_series(1, 1500) i", 'VACUUM FREEZE e', "SELECT gpuagg_cache_prewarm('e')");
+	$node->set_fault('replaced');
+	my $plan = $session->query_safe("EXPLAIN (ANALYZE, VERBOSE) $query");
+	like($plan, qr/Resident Rows: [1-9]/, "$query: from the device, although a dictionary was replaced");
+	unlike($plan, qr/failed/, '... without a failure');
+	ok(!-e $node->fault_file, '... in fact');
+	is($session->query_safe($query), core_answer($query), '... and the answer is right');
+}
+$session->quit;
 
 # ---- the views ----
 is($node->safe_psql('postgres', <<SQL), "txt|gpu|1\ntxt|ram|1", 'gpuagg_cache has a row for each column and tier');
