@@ -29,7 +29,8 @@ aggmap_has_computed_input(const Aggref *aggref)
 	FinalizeKind kind = aggmap_lookup(aggref->aggfnoid).row->kind;
 
 	return finalize_has_grid(kind) ||
-		(kind == FINALIZE_HLL && !hll_value_is_hash(exprType((Node *) aggmap_first_argument(aggref))));
+		(kind == FINALIZE_HLL &&
+		 !hll_value_is_hash(exprType((Node *) aggmap_first_argument(aggref))));
 }
 
 /*

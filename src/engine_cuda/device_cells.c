@@ -34,7 +34,7 @@ typedef struct CellsIdentity
 	uint32 form;
 	/* number of the inner plan's column; 0: whether an inner row exists; -1: the table is kept */
 	int32 column;
-	int32 type;   /* as in ExprLookup */
+	int32 type; /* as in ExprLookup */
 	int32 scale;
 	int32 presence;
 	int32 entries; /* whether the entries decide the cells, too: they are hashed then */

@@ -37,7 +37,8 @@ typedef struct Choice
 static int
 find_constant(const Choice *choice, Datum value)
 {
-	const ColumnSpec *spec = &choice->r->cuda->spec->cols[choice->r->cuda->query->cols[choice->c].col];
+	const ColumnSpec *spec =
+		&choice->r->cuda->spec->cols[choice->r->cuda->query->cols[choice->c].col];
 	int i = 0;
 
 	while (i < choice->nconstants &&
@@ -90,10 +91,11 @@ equals_constant(const Choice *choice, Datum value)
 	if (IsPolymorphicType(left))
 		right = spec->typid;
 	else if (declared != left)
-		arg = (Expr *) makeRelabelType(arg, left, -1, col->equality->collation, COERCE_IMPLICIT_CAST);
+		arg =
+			(Expr *) makeRelabelType(arg, left, -1, col->equality->collation, COERCE_IMPLICIT_CAST);
 	return make_opclause(type->eq_opr, BOOLOID, false, arg,
-						 (Expr *) makeConst(right, -1, col->equality->collation, spec->typlen, value,
-											false, spec->typbyval),
+						 (Expr *) makeConst(right, -1, col->equality->collation, spec->typlen,
+											value, false, spec->typbyval),
 						 InvalidOid, col->equality->collation);
 }
 
@@ -187,9 +189,7 @@ encoded_part(void *arg, const ExprPart *part)
 							encoded_constant(choice->r, choice->c, part->value, false);
 	operand = part->expr ? expr_program_lookup(p, part->expr, COLUMN_DATUM, 0, choice->c, true) :
 						   VECTOR_NONE;
-	return operand == VECTOR_NONE ?
-		expr_program_reject(p, KEY_OF_SEVERAL) :
-		operand;
+	return operand == VECTOR_NONE ? expr_program_reject(p, KEY_OF_SEVERAL) : operand;
 }
 
 uint16

@@ -18,17 +18,12 @@
 static uint16
 lookup_key(Resident *r, int c, const ExprRoot *root)
 {
-	uint16 operand = root ?
-		expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c, false) :
-		VECTOR_NONE;
+	uint16 operand =
+		root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c, false) : VECTOR_NONE;
 
 	if (operand == VECTOR_NONE && root)
 		operand = resident_encoded_choice(r, c, root);
-	return operand != VECTOR_NONE ?
-		operand :
-		expr_program_reject(
-			r->program,
-			KEY_OF_SEVERAL);
+	return operand != VECTOR_NONE ? operand : expr_program_reject(r->program, KEY_OF_SEVERAL);
 }
 
 uint16
@@ -45,8 +40,8 @@ resident_key(Resident *r, int c, const ExprRoot *root)
 		!expr_type_is_plain(r->cuda->spec->cols[col->col].typid))
 		return expr_program_reject(
 			r->program, "comparing keys might reveal values that are hidden from the query");
-	/* equal values have the same bytes, and different ones have not */
-	/* and passes might find different dictionaries */
+	/* Equal values have the same bytes, and different ones have not.  Passes might find different
+	 * dictionaries. */
 	if (root && !key->varies && col->travel != TRAVEL_NUMBERS && r->npasses == 1)
 	{
 		r->codes[c] = expr_program_codes(r->program, root->expr, &r->coded[c]);

@@ -94,10 +94,10 @@ typedef struct Resident
 	 */
 	uint16 codes[WIRE_MAX_RESIDENT_COLS];
 	int coded[WIRE_MAX_RESIDENT_COLS];
-	bool chosen[WIRE_MAX_RESIDENT_COLS]; /* a choice, with the codes of CudaColumn.chosen */
+	bool chosen[WIRE_MAX_RESIDENT_COLS];  /* a choice, with the codes of CudaColumn.chosen */
 	bool by_column;                       /* these keys are the column's codes (column_keys.c) */
 	const uint8 *cells[WIRE_MAX_TABLES];  /* cells of each lookup over a stored column */
-	uint64 serial[WIRE_MAX_TABLES]; /* number of the kept result that has them; 0: none has */
+	uint64 serial[WIRE_MAX_TABLES];       /* number of the kept result that has them; 0: none has */
 	const uint32 *order[WIRE_MAX_TABLES]; /* [rank] code, for each lookup of ranks */
 	uint32 refused[WIRE_MAX_DEVICES]; /* stored columns that had no room on a device, a bit each */
 	WireResident wire;

@@ -123,7 +123,8 @@ typedef struct KeptCells
 	ExprInterval interval;
 	bool nulls;
 	uint8 null;
-	uint64 cells[FLEXIBLE_ARRAY_MEMBER]; /* and, of ranks, the order of codes; of keys, KeptResults */
+	uint64
+		cells[FLEXIBLE_ARRAY_MEMBER]; /* and, of ranks, the order of codes; of keys, KeptResults */
 } KeptCells;
 
 /* The results of a key's expression, which the cells have by number. */
@@ -370,7 +371,7 @@ typedef struct Lacking
 	bool any;     /* some lookup is lacking */
 	uint32 first; /* the first value that one lacks */
 	TableIdentity identities[WIRE_MAX_TABLES];
-	const KeptCells *kept[WIRE_MAX_TABLES];       /* NULL: none */
+	const KeptCells *kept[WIRE_MAX_TABLES]; /* NULL: none */
 	/* codes of a key's kept results, by number; NULL: the numbers are the codes */
 	int64 *codes[WIRE_MAX_TABLES];
 	ExprEvaluation *evaluations[WIRE_MAX_TABLES]; /* NULL: none */

@@ -86,9 +86,9 @@ typedef struct CudaColumn
 	bool chosen;
 	int nconstants;
 	Datum *constants;
-	Oid collation;  /* TRAVEL_RANKS: that of the order */
-	Datum *datums;  /* space for the dictionary's input, if the column has no Datums */
-	int32 *codes;   /* of the current batch, with their hashes */
+	Oid collation; /* TRAVEL_RANKS: that of the order */
+	Datum *datums; /* space for the dictionary's input, if the column has no Datums */
+	int32 *codes;  /* of the current batch, with their hashes */
 	uint32 *hashes;
 
 	/* facts about the buffer that is being filled */

@@ -258,25 +258,6 @@ presence_of(Expr *expr)
 	return (Expr *) choice;
 }
 
-uint16
-expr_program_presence(ExprProgram *p, const ExprRoot *root)
-{
-	uint16 operand = VECTOR_NONE;
-
-	if (p->unsupported_reason)
-		return VECTOR_NONE;
-	if (root->vec && root->vec->type != COLUMN_DATUM)
-		return expr_program_vec(p, root->vec);
-	if (root->vec && expr_program_is_inner(p, root->vec->attno))
-		return expr_program_inner(p, root->vec->attno, COLUMN_I8, 0, true);
-	if (root->vec && root->vec->attno)
-		return load_column(p, (ExprStored){root->vec->attno, COLUMN_I8, 0, .presence = true});
-	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1, false);
-	return operand == VECTOR_NONE ?
-		expr_program_reject(p, "the argument of a count is evaluated row by row") :
-		operand;
-}
-
 /*
  * Returns the operand with the result of a binary-coercible cast.  Most casts need no instruction:
  * registers hold signed and unsigned integers of 32 bits in the same form.
@@ -455,7 +436,8 @@ find_choice(const ExprProgram *p, const Vec *vec)
 }
 
 bool
-expr_program_look(ExprProgram *p, Vec *vec, bool (*look)(void *arg, const ExprPart *part), void *arg)
+expr_program_look(ExprProgram *p, Vec *vec, bool (*look)(void *arg, const ExprPart *part),
+				  void *arg)
 {
 	const ExprOp *op = find_choice(p, vec);
 	ExprPart part;
@@ -490,6 +472,46 @@ expr_program_choose(ExprProgram *p, Vec *vec, uint16 (*operand)(void *arg, const
 		return expr_program_emit(p, VECTOR_COALESCE, 0, a, b, 0);
 	c = expr_program_choose(p, op->c, operand, arg);
 	return expr_program_emit(p, VECTOR_SELECT, 0, a, b, c);
+}
+
+/* Returns the operand that is NULL where a column is. */
+static uint16
+column_presence(ExprProgram *p, AttrNumber attno)
+{
+	return expr_program_is_inner(p, attno) ?
+		expr_program_inner(p, attno, COLUMN_I8, 0, true) :
+		load_column(p, (ExprStored){attno, COLUMN_I8, 0, .presence = true});
+}
+
+/* Returns the operand that is NULL where a part of a choice is. */
+static uint16
+part_presence(void *arg, const ExprPart *part)
+{
+	ExprProgram *p = arg;
+	uint16 operand = VECTOR_NONE;
+
+	if (part->constant)
+		return expr_program_constant(p, 1, part->null);
+	if (part->attno)
+		return column_presence(p, part->attno);
+	if (part->expr)
+		operand = expr_program_lookup(p, presence_of(part->expr), COLUMN_I8, 0, -1, false);
+	return operand == VECTOR_NONE ?
+		expr_program_reject(p, "the argument of a count is evaluated row by row") :
+		operand;
+}
+
+uint16
+expr_program_presence(ExprProgram *p, const ExprRoot *root)
+{
+	ExprPart whole = {.expr = root->expr};
+
+	if (p->unsupported_reason)
+		return VECTOR_NONE;
+	if (root->vec == NULL)
+		return part_presence(p, &whole);
+	return root->vec->type == COLUMN_DATUM ? expr_program_choose(p, root->vec, part_presence, p) :
+											 expr_program_vec(p, root->vec);
 }
 
 ExprProgram *
@@ -585,9 +607,10 @@ void
 expr_program_check(ExprProgram *p, const ExprRoot *root)
 {
 	ColumnType type = root->vec ? root->vec->type : COLUMN_DATUM;
+	uint16 operand =
+		type == COLUMN_DATUM ? expr_program_presence(p, root) : expr_program_root(p, root, type, 0);
 
-	add_condition(
-		p, expr_program_emit(p, VECTOR_DETERMINED, 0, expr_program_root(p, root, type, 0), 0, 0));
+	add_condition(p, expr_program_emit(p, VECTOR_DETERMINED, 0, operand, 0, 0));
 }
 
 void

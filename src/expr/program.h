@@ -181,8 +181,8 @@ typedef struct ExprPart
  * Looks at the parts of a choice, in the order of evaluation, until `look` returns false; then it
  * returns false, too.  An expression that is no choice is a part.
  */
-extern bool expr_program_look(ExprProgram *p, Vec *vec, bool (*look)(void *arg, const ExprPart *part),
-							  void *arg);
+extern bool expr_program_look(ExprProgram *p, Vec *vec,
+							  bool (*look)(void *arg, const ExprPart *part), void *arg);
 /*
  * Returns the operand with the result of a choice, given the operands of its parts, all in the same
  * form.
