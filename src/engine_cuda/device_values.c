@@ -301,7 +301,7 @@ find_cells(const TableIdentity *identity, const WireKnown *known)
 	return NULL;
 }
 
-/* Returns whether the query's dictionary has the results of a lookup of a key, and nothing else. */
+/* Returns whether the query's dictionary has the results of a key's lookup, and nothing else. */
 static bool
 has_own_dictionary(const Resident *r, const ExprLookup *lookup)
 {
@@ -321,8 +321,8 @@ has_own_dictionary(const Resident *r, const ExprLookup *lookup)
 }
 
 /*
- * Keeps the table of lookup t, and returns its serial number; 0: it is not kept. older: the one that
- * was found before, or NULL
+ * Keeps the table of lookup t, and returns its serial number; 0: it is not kept. older: the one
+ * that was found before, or NULL
  */
 static uint64
 keep_cells(const Resident *r, int t, const TableIdentity *identity, const KeptCells *older)

@@ -83,8 +83,8 @@ computed_input(GroupQuery *query, const Aggref *aggref)
 /*
  * Collects the inputs of keys, arguments and filters.  agg_inputs gets a list for each aggregate:
  * the input of its filter or -1, whether it sorts its rows, and the inputs of its arguments or of
- * their sources, and its computed one (aggmap_computed_input).  Inputs that nothing reads come last:
- * expressions that only have to be evaluated.
+ * their sources, and its computed one (aggmap_computed_input).  Inputs that nothing reads come
+ * last: expressions that only have to be evaluated.
  */
 void
 plan_collect_inputs(GroupQuery *query)

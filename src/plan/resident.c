@@ -95,7 +95,9 @@ add_choice(Bitmapset **columns, Node *expr, Index varno)
 	return add_choice(columns, (Node *) ((CaseExpr *) expr)->defresult, varno);
 }
 
-/* Adds the columns of a key.  The GPU reads a choice between one column and constants as a column. */
+/*
+ * Adds the columns of a key.  The GPU reads a choice between one column and constants as a column.
+ */
 static void
 add_key(ColumnsRead *columns, Node *expr, Index varno)
 {

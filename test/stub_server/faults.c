@@ -21,7 +21,7 @@
  *		launch		a kernel that changes states of groups cannot be launched
  *		fetch		the process aborts at the first CUDA call of a fetch
  *		keys		a fetch returns keys that no client sent
- *		replaced	a client that has read a part of a dictionary finds that it has been replaced; once
+ *		replaced	a client that has read a part of a dictionary finds another one, once
  *		lane		no stream can be created for a lane, as there is no memory
  *		lost		no stream can be created for a lane, as the device is lost
  *
