@@ -386,7 +386,7 @@ aggmap_exact_aggregate(Oid aggfnoid)
 }
 
 bool
-aggmap_is_exact(Oid aggfnoid, bool *sum)
+aggmap_is_exact(Oid aggfnoid)
 {
 	FmgrInfo info;
 	Oid transfn;
@@ -397,7 +397,6 @@ aggmap_is_exact(Oid aggfnoid, bool *sum)
 		!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
 		return false;
 	fmgr_info(transfn, &info);
-	*sum = exact_kind_of(&info) == EXACT_SUM;
 	return exact_kind_of(&info) != 0;
 }
 

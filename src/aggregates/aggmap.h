@@ -124,11 +124,8 @@ extern bool aggmap_is_ranked(const Aggref *aggref);
  */
 extern bool aggmap_is_tallied(const Aggref *aggref);
 
-/*
- * Returns whether this is an exact aggregate of floats (exact.c), which every engine can compute if
- * it is only a count and a sum (*sum).
- */
-extern bool aggmap_is_exact(Oid aggfnoid, bool *sum);
+/* Returns whether this is an exact aggregate of floats (exact.c), which every engine can compute. */
+extern bool aggmap_is_exact(Oid aggfnoid);
 
 /*
  * Returns whether this aggregate is supported. If not, sets *why to the reason for EXPLAIN and

@@ -66,6 +66,12 @@ wide_size(ExactKind kind)
 								sizeof(ExactWide);
 }
 
+Size
+exact_most_bytes(ExactKind kind)
+{
+	return exact_state_size(kind) + wide_size(kind);
+}
+
 ExactWide *
 exact_wide(ExactState *state)
 {
@@ -312,22 +318,21 @@ exact_add_integer(ExactState *state, int64 m, int position)
 }
 
 void
-exact_set_parts(ExactState *state, int64 n, gpuagg_i128 high, gpuagg_i128 low, int16 unit)
+exact_set_parts(ExactState *state, int i, gpuagg_i128 high, gpuagg_i128 low, int16 unit)
 {
 	__int128 sum;
 
-	state->n = n;
-	/* then the high parts have at most 127 bits */
+	state->unit[i] = unit;
+	/* then the high parts have at most 126 bits */
 	if (high == (int64) high &&
 		!__builtin_add_overflow((__int128) high * ((__int128) 1 << EXACT_PARTS_LOW), (__int128) low,
 								&sum))
 	{
-		state->sum[0] = sum;
-		state->unit[0] = unit;
+		state->sum[i] = sum;
 		return;
 	}
-	add_sum_window(exact_wide(state)->sum[0], high, unit + EXACT_PARTS_LOW);
-	add_sum_window(state->wide->sum[0], low, unit);
+	add_sum_window(exact_wide(state)->sum[i], high, unit + EXACT_PARTS_LOW);
+	add_sum_window(state->wide->sum[i], low, unit);
 }
 
 /* ---- sums of states ------------------------------------------------------ */
@@ -378,6 +383,31 @@ shift_window(uint64 *words, int n, int shift, int most_bits)
 			words[i] = words[i] << bits | low >> (64 - bits);
 	}
 	return true;
+}
+
+void
+exact_add_to_window(ExactState *state, int i, gpuagg_i192 x, int shift, bool subtract)
+{
+	uint64 words[EXACT_WINDOW_WORDS] = {(uint64) x.lo, (uint64) (x.lo >> 64), x.hi};
+	const uint64 one[EXACT_WINDOW_WORDS] = {1};
+
+	(void) shift_window(words, EXACT_WINDOW_WORDS, shift, 64 * EXACT_WINDOW_WORDS);
+	for (int w = 0; subtract && w < EXACT_WINDOW_WORDS; w++)
+		words[w] = ~words[w];
+	exact_add_integers(state->product[i], words, EXACT_WINDOW_WORDS);
+	if (subtract)
+		exact_add_integers(state->product[i], one, EXACT_WINDOW_WORDS);
+}
+
+void
+exact_halve_window(ExactState *state, int i)
+{
+	uint64 *words = state->product[i];
+
+	for (int w = 0; w < EXACT_WINDOW_WORDS - 1; w++)
+		words[w] = words[w] >> 1 | words[w + 1] << 63;
+	words[EXACT_WINDOW_WORDS - 1] =
+		(uint64) ((int64) words[EXACT_WINDOW_WORDS - 1] >> 1);
 }
 
 /* Moves windows down to these units. Returns false if they do not have their sums there. */

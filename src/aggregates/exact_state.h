@@ -247,6 +247,9 @@ exact_try_pairs(ExactState *state, double x, double y)
 /* Returns a new state without inputs, in the current memory context. */
 extern ExactState *exact_create(ExactKind kind);
 
+/* Returns the most bytes of a state of this kind, with its wide sums. */
+extern Size exact_most_bytes(ExactKind kind);
+
 /*
  * Adds an input, or removes one that was added before.  y is only read by EXACT_PAIRS.  What the
  * state needs in addition is allocated in its memory context.
@@ -257,11 +260,15 @@ extern void exact_add(ExactState *state, double x, double y, bool remove);
 extern void exact_add_integer(ExactState *state, int64 m, int position);
 
 /*
- * Sets a new state of the kind EXACT_SUM to n inputs, whose sum is that of two sums of parts
- * (operators/exact_parts.h).
+ * Sets the sum of variable i in a new state to that of two sums of parts (operators/exact_parts.h),
+ * and the position of its window.
  */
-extern void exact_set_parts(ExactState *state, int64 n, gpuagg_i128 high, gpuagg_i128 low,
+extern void exact_set_parts(ExactState *state, int i, gpuagg_i128 high, gpuagg_i128 low,
 							int16 unit);
+/* Adds x * 2^shift to the window of products i, or subtracts it. The sum must fit. */
+extern void exact_add_to_window(ExactState *state, int i, gpuagg_i192 x, int shift, bool subtract);
+/* Divides the sum in the window of products i, which is even, by two. */
+extern void exact_halve_window(ExactState *state, int i);
 
 /* Adds the inputs of another state of the same kind. */
 extern void exact_combine(ExactState *state, const ExactState *other);

@@ -319,11 +319,39 @@ emit_part(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 							 2 * col->parts->unit + (col->travel == TRAVEL_HIGH_PART), a, 0, 0);
 }
 
+/* Adds the computation of a column of the message with a part. */
+static uint16
+emit_part_column(Resident *r, int c)
+{
+	const CudaColumn *col = &r->cuda->query->cols[c];
+
+	return emit_part(r, col, r->inputs[c], r->cuda->spec->cols[col->col].type);
+}
+
+/* Adds the computation of a boolean: whether two columns have values, and a filter passes. */
+static uint16
+emit_pairs(Resident *r, const int *sources, const bool *maybe_null)
+{
+	uint16 pairs = expr_program_constant(r->program, 1, false);
+
+	for (int i = 0; i < 2; i++)
+		if (maybe_null[sources[i]])
+			pairs = expr_program_emit(
+				r->program, VECTOR_AND, 0, pairs,
+				expr_program_emit(r->program, VECTOR_ISNOTNULL, 0, r->inputs[sources[i]], 0, 0), 0);
+	if (sources[2] >= 0)
+		pairs = expr_program_emit(r->program, VECTOR_AND, 0, pairs, r->inputs[sources[2]], 0);
+	return pairs >= VECTOR_CONSTANT ?
+		pairs :
+		expr_program_emit(r->program, VECTOR_IS_TRUE, 0, pairs, 0, 0);
+}
+
 /*
  * Returns the operand with column c's values in the form of its travel. *wire is set to their type.
+ * maybe_null[i]: input i may be NULL
  */
 static uint16
-emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
+emit_output(Resident *r, int c, const bool *maybe_null, WireType *wire)
 {
 	const CudaColumn *col = &r->cuda->query->cols[c];
 	ColumnType type = r->cuda->spec->cols[col->col].type;
@@ -336,7 +364,7 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 	{
 		case TRAVEL_PRESENCE:
 			/* a computed value may be undetermined, so that the program must compute it */
-			if (!maybe_null && (a >= VECTOR_CONSTANT || expr_program_stored(r->program, a) >= 0))
+			if (!maybe_null[c] && (a >= VECTOR_CONSTANT || expr_program_stored(r->program, a) >= 0))
 				return expr_program_constant(r->program, 1, false);
 			return expr_program_emit(r->program, VECTOR_PRESENCE, 0, a, 0, 0);
 		case TRAVEL_FILTER:
@@ -351,6 +379,12 @@ emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 		case TRAVEL_HIGH_PART:
 		case TRAVEL_LOW_PART:
 			return emit_part(r, col, a, type);
+		case TRAVEL_PARTS_SUM:
+			return expr_program_emit(r->program, VECTOR_F_INT8PL, 0,
+									 emit_part_column(r, col->sources[0]),
+									 emit_part_column(r, col->sources[1]), 0);
+		case TRAVEL_PAIRS:
+			return emit_pairs(r, col->sources, maybe_null);
 		case TRAVEL_CODES:
 		case TRAVEL_NUMBERS:
 		case TRAVEL_SET_CODES:
@@ -407,7 +441,7 @@ describe_columns(Resident *r)
 	{
 		WireType type;
 
-		r->outputs[c] = emit_output(r, c, input_null[c], &type);
+		r->outputs[c] = emit_output(r, c, input_null, &type);
 		r->wire.types[c] = type;
 	}
 	if (r->program->unsupported_reason)

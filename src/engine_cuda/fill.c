@@ -193,26 +193,31 @@ fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	memcpy(wide + rows, (const int128 *) in->values + from, n * sizeof(int128));
 }
 
-/* Returns whether one of these floats is -0. */
+/* Returns whether one of these floats is -0. The values of NULL rows may be anything. */
 static bool
 has_negative_zero(const Column *in, int from, int n)
 {
-	bool any = false;
-
 	switch (in->type)
 	{
 #define X(NAME, value_t, bits_t, ...) \
 	case COLUMN_##NAME: \
+	{ \
+		const bits_t *bits = (const bits_t *) in->values + from; \
+		const bits_t negative_zero = (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
+		bool any = false; \
+\
 		for (int i = 0; i < n; i++) \
-			any |= \
-				((const bits_t *) in->values)[from + i] == (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
-		break;
+			any |= bits[i] == negative_zero; \
+		for (int i = 0; i < n && any; i++) \
+			if (bits[i] == negative_zero && !column_is_null(in, from + i)) \
+				return true; \
+		return false; \
+	}
 		COLUMN_FLOATS(X)
 #undef X
 		default:
-			break;
+			return false;
 	}
-	return any;
 }
 
 /*
@@ -338,6 +343,42 @@ fill_part(CudaColumn *col, char *buffer, uint32 rows, const int64 *parts, const 
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
+/* Returns the parts of the current batch that a column of the message has. */
+static const int64 *
+batch_parts(const CudaColumn *col)
+{
+	return col->travel == TRAVEL_HIGH_PART ? col->parts->high : col->parts->low;
+}
+
+static void
+fill_parts_sum(const CudaQuery *query, CudaColumn *col, char *buffer, uint32 rows, const Column *in,
+			   int from, int n)
+{
+	const int64 *a = batch_parts(&query->cols[col->sources[0]]) + from;
+	const int64 *b = batch_parts(&query->cols[col->sources[1]]) + from;
+	int64 *out = (int64 *) (buffer + col->values) + rows;
+
+	for (int i = 0; i < n; i++)
+		out[i] = a[i] + b[i];
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
+static void
+fill_pairs(const CudaQuery *query, const CudaColumn *col, char *buffer, uint32 rows,
+		   const Batch *batch, int from, int n)
+{
+	const Column *x = &batch->cols[query->cols[col->sources[0]].col];
+	const Column *y = &batch->cols[query->cols[col->sources[1]].col];
+	const Column *filter =
+		col->sources[2] < 0 ? NULL : &batch->cols[query->cols[col->sources[2]].col];
+	int8 *out = (int8 *) buffer + col->values + rows;
+
+	for (int i = 0; i < n; i++)
+		out[i] = !column_is_null(x, from + i) && !column_is_null(y, from + i) &&
+			(filter == NULL ||
+			 (!column_is_null(filter, from + i) && ((const int8 *) filter->values)[from + i]));
+}
+
 /* Copies matrices. Returns false if one has another size than those before. */
 static bool
 fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
@@ -427,10 +468,14 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 				query->unusual_floats |= col->returned && has_unusual(in, from, n);
 				break;
 			case TRAVEL_HIGH_PART:
-				fill_part(col, buffer, rows, col->parts->high, in, from, n);
-				break;
 			case TRAVEL_LOW_PART:
-				fill_part(col, buffer, rows, col->parts->low, in, from, n);
+				fill_part(col, buffer, rows, batch_parts(col), in, from, n);
+				break;
+			case TRAVEL_PARTS_SUM:
+				fill_parts_sum(query, col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_PAIRS:
+				fill_pairs(query, col, buffer, rows, batch, from, n);
 				break;
 			case TRAVEL_RUNS:
 			case TRAVEL_RANKS:

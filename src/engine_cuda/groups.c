@@ -244,22 +244,19 @@ copy_keys(CudaEngine *cuda, const char *packed, size_t *left, GroupBatch *out)
 	return true;
 }
 
-/* Most bytes of an exact sum's state. */
-#define EXACT_STATE_BYTES 512
-
-/* Returns how many groups of a chunk have states of exact sums that fit into `room` bytes. */
+/* Returns how many groups of a chunk have states of exact aggregates that fit into `room` bytes. */
 static uint32
 most_exact_groups(const CudaEngine *cuda, uint32 n, size_t room)
 {
-	int sums = cuda_query_count_exact_sums(cuda->query);
+	size_t bytes = cuda_query_exact_bytes(cuda->query);
 
 	/* chunks of a spool are small, and are not divided */
-	return sums == 0 || cuda->spool ? n : Min(n, room / (sums * EXACT_STATE_BYTES));
+	return bytes == 0 || cuda->spool ? n : Min(n, Max(room / bytes, 1));
 }
 
 /*
  * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n
- * best, or their states of counted values or exact sums have too many bytes: *groups has only these
+ * best, or their states of counted values or exact aggregates have too many bytes: *groups has only these
  * then, and the next chunk begins with the others. Returns false if the session is lost.
  */
 static bool
@@ -290,7 +287,7 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 }
 
 /*
- * Makes the states of exact sums, and sets those of other fallback aggregates to their initial
+ * Makes the states of exact aggregates, and sets those of other fallback aggregates to their initial
  * values. These exist here only for unrepresentable numerics, which no row has that the server got.
  * Fallback aggregates of ordered sets, the n best and counted values get their states later; those
  * of texts by rank have them, if the server has rows.
@@ -300,7 +297,7 @@ set_fallbacks(CudaEngine *cuda, const WireGroups *groups, const char *buffer, ui
 			  GroupBatch *out)
 {
 	for (int o = 0; o < cuda->spec->nfallbacks; o++)
-		if (cuda->query->exact[o].parts)
+		if (cuda->query->exact[o].kind != 0)
 			cuda_query_exact_states(cuda->query, o, groups, buffer, from, out);
 		else if (cuda->query->ranked[o].order == NULL)
 			for (int g = 0; g < out->ngroups; g++)

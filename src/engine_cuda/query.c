@@ -386,7 +386,7 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 			return NULL;
 	if (!cuda_query_ordered_sets(query, why) || !cuda_query_top_n(query, why) ||
 		!cuda_query_tallies(query, why) || !cuda_query_ranked(query, why) ||
-		!cuda_query_exact_sums(query, why))
+		!cuda_query_exact(query, why))
 		return NULL;
 	*why = "the query has more aggregates than the GPU supports";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)
@@ -653,7 +653,7 @@ bool
 cuda_query_shareable(const CudaQuery *query)
 {
 	return !query->spec->ordered && query->wire->nsets == 0 && !sends_any_as(query, TRAVEL_CODES) &&
-		cuda_query_count_exact_sums(query) == 0 && !cuda_query_needs_batch(query) &&
+		!cuda_query_has_exact(query) && !cuda_query_needs_batch(query) &&
 		!cuda_query_has_ranks(query);
 }
 

@@ -35,6 +35,8 @@ typedef enum Travel
 	TRAVEL_VALUE_CODES, /* the same, with -0 and 0 distinct */
 	TRAVEL_HIGH_PART,   /* floats as integers of two parts (operators/exact_parts.h) */
 	TRAVEL_LOW_PART,
+	TRAVEL_PARTS_SUM, /* the sum of two parts, which are other columns */
+	TRAVEL_PAIRS,     /* 1 where two columns have values, and a filter passes; else 0 */
 	TRAVEL_MATRIX, /* square matrices, read from arrays */
 	TRAVEL_RUNS    /* number of the run of equal keys, for grouped rows; sorted.c writes it */
 } Travel;
@@ -48,14 +50,25 @@ typedef struct CudaParts
 	int64 *high, *low; /* parts of the current batch */
 } CudaParts;
 
-/* Slots of the message for an exact sum. */
-typedef struct CudaExactSum
+/* Slots of the message for a variable of an exact aggregate. Squares are sums of squares. */
+typedef struct CudaExactVariable
 {
-	CudaParts *parts; /* NULL: this fallback aggregate is none */
-	int count;        /* number of values */
-	int rows;         /* number of rows that pass the filter; -1: there is no filter */
+	CudaParts *parts;
 	int high, low;
-} CudaExactSum;
+	int high_squares, low_squares;
+	int sum_squares; /* of both parts' sums */
+} CudaExactVariable;
+
+/* Slots of the message for an exact aggregate. */
+typedef struct CudaExact
+{
+	int kind;                       /* ExactKind; 0: this fallback aggregate is none */
+	int count;                      /* number of values */
+	int rows;                       /* number of rows that pass the filter; -1: without filter */
+	CudaExactVariable variables[2]; /* x, and y of pairs */
+	/* Of pairs: squares of the sums of a part of x and one of y, each of which is high or low. */
+	int pair_squares[2][2];
+} CudaExact;
 
 /* A column of the message. */
 typedef struct CudaColumn
@@ -63,6 +76,11 @@ typedef struct CudaColumn
 	int col; /* index in AggSpec.cols */
 	Travel travel;
 	CudaParts *parts; /* TRAVEL_HIGH_PART and TRAVEL_LOW_PART; else NULL */
+	/*
+	 * TRAVEL_PARTS_SUM: columns of the message with the parts. TRAVEL_PAIRS: those with a part of
+	 * each variable, and with the filter, or -1. Else 0.
+	 */
+	int sources[3];
 	WireType type;    /* for COLUMN_DEC it is WIRE_I128; see `wide` */
 	int key;          /* number of the key, or -1 */
 	bool extreme;     /* floats that a minimum or maximum reads */
@@ -147,7 +165,7 @@ typedef struct CudaQuery
 	int slot[WIRE_MAX_SLOTS];  /* index in wire->slots, for each slot of the spec */
 	/* The sum of a mean, which is sent as a count (`slot`) and this sum; -1 for other slots. */
 	int sum[WIRE_MAX_SLOTS];
-	CudaExactSum *exact; /* for each fallback aggregate */
+	CudaExact *exact; /* for each fallback aggregate */
 	/* For each set of values of an ordered set: its set at the server, and slots. */
 	int values[WIRE_MAX_SETS];
 	int number[WIRE_MAX_SETS];   /* slot with the number of a group's values */
@@ -186,6 +204,9 @@ extern CudaQuery *cuda_query_build(const AggSpec *spec, bool grouped, const char
  * there are too many.
  */
 extern int cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key);
+/* The same for a column that is made of others, see CudaColumn.sources. */
+extern int cuda_query_add_derived(CudaQuery *query, int col, Travel travel, WireType type, int a,
+								  int b, int c);
 /*
  * Returns the number of the message's slot, which is added if it is new. wire->nslots may be one
  * too many afterwards.
@@ -208,11 +229,14 @@ extern bool cuda_query_ranked(CudaQuery *query, const char **why);
 extern bool cuda_query_has_ranks(const CudaQuery *query);
 
 /*
- * query_exact.c: translates exact sums. Returns false, with the reason in *why, if the GPU cannot
- * compute them.
+ * query_exact.c: translates exact aggregates. Returns false, with the reason in *why, if the GPU
+ * cannot compute them.
  */
-extern bool cuda_query_exact_sums(CudaQuery *query, const char **why);
-extern int cuda_query_count_exact_sums(const CudaQuery *query);
+extern bool cuda_query_exact(CudaQuery *query, const char **why);
+/* Returns whether there are any. */
+extern bool cuda_query_has_exact(const CudaQuery *query);
+/* Returns the most bytes of their states in a group. */
+extern size_t cuda_query_exact_bytes(const CudaQuery *query);
 /*
  * Returns whether values of this magnitude are not too large for the column's unit, which is chosen
  * for it if there is none.
@@ -224,8 +248,8 @@ extern bool cuda_query_split(CudaQuery *query, const Batch *batch);
 extern void cuda_parts_read(const CudaParts *parts, const int64 *high, const int64 *low, int n,
 							Column *out);
 /*
- * Makes the states of exact sum o in out->ngroups groups of a chunk, from group `from` on, in the
- * current memory context.
+ * Makes the states of exact aggregate o in out->ngroups groups of a chunk, from group `from` on, in
+ * the current memory context.
  */
 extern void cuda_query_exact_states(const CudaQuery *query, int o, const WireGroups *groups,
 									const char *buffer, uint32 from, GroupBatch *out);

@@ -1,10 +1,12 @@
 /*
  * query_exact.c
- *	  Translates exact sums of floats for the GPU server, as sums of integers.
+ *	  Translates exact aggregates of floats for the GPU server, as sums of integers and of their
+ *	  squares.
  *
- * Exact sums are fallback aggregates (aggregates/exact.c).  Their floats travel as two integers
- * (operators/exact_parts.h), which the server adds.  From these sums this file makes the states
- * that the CPU engine would have, so that states of both can be combined.
+ * Exact aggregates are fallback aggregates (aggregates/exact.c).  Their floats travel as two
+ * integers (operators/exact_parts.h).  The server adds these, their squares, and the squares of
+ * sums of two, from which sums of products follow.  Of these sums this file makes the states that
+ * the CPU engine would have, so that states of both can be combined.
  *
  * All values of a column have one unit.  It suits the first values that come, and others up to 2^20
  * times as large or 2^53 times as small.  The CPU fallback takes batches with values that do not
@@ -51,54 +53,123 @@ add_slot(CudaQuery *query, MonoidId monoid, int col, int filter)
 	return cuda_query_add_slot(query, &slot);
 }
 
-/* Translates exact sum o. */
+/* Adds the column with the sums of two parts, which are columns, and a slot with its squares. */
+static int
+add_squares(CudaQuery *query, int a, int b, int filter)
+{
+	int sum = cuda_query_add_derived(query, query->cols[a].col, TRAVEL_PARTS_SUM, WIRE_I64, a, b, 0);
+
+	return sum < 0 ? -1 : add_slot(query, MONOID_SUMSQ_I192, sum, filter);
+}
+
+/* Adds the slots of one variable. Returns false if there are too many columns. */
 static bool
-translate_sum(CudaQuery *query, int o, const char **why)
+add_variable(CudaQuery *query, CudaExactVariable *v, bool squares, int filter)
+{
+	const CudaParts *parts = v->parts;
+
+	v->high = add_slot(query, MONOID_SUM_I128, parts->high_col, filter);
+	v->low = add_slot(query, MONOID_SUM_I128, parts->low_col, filter);
+	if (!squares)
+		return true;
+	v->high_squares = add_slot(query, MONOID_SUMSQ_I192, parts->high_col, filter);
+	v->low_squares = add_slot(query, MONOID_SUMSQ_I192, parts->low_col, filter);
+	v->sum_squares = add_squares(query, parts->high_col, parts->low_col, filter);
+	return v->sum_squares >= 0;
+}
+
+/* Returns the column of a variable's high or low part. */
+static int
+part_column(const CudaExactVariable *v, bool low)
+{
+	return low ? v->parts->low_col : v->parts->high_col;
+}
+
+/* Adds the slots of an exact aggregate whose variables have their parts. */
+static bool
+add_slots(CudaQuery *query, CudaExact *exact, int present, int filter)
+{
+	CudaExactVariable *x = &exact->variables[0], *y = &exact->variables[1];
+
+	exact->rows = filter < 0 ? -1 : add_slot(query, MONOID_COUNT, -1, filter);
+	if (exact->kind == EXACT_PAIRS)
+	{
+		filter = cuda_query_add_derived(query, query->cols[x->parts->low_col].col, TRAVEL_PAIRS,
+										WIRE_I8, x->parts->low_col, y->parts->low_col, filter);
+		if (filter < 0)
+			return false;
+		present = -1;
+	}
+	exact->count = add_slot(query, MONOID_COUNT, present, filter);
+	for (int i = 0; i < exact_sums(exact->kind); i++)
+		if (!add_variable(query, &exact->variables[i], exact->kind != EXACT_SUM, filter))
+			return false;
+	for (int i = 0; i < 4 && exact->kind == EXACT_PAIRS; i++)
+	{
+		int slot = add_squares(query, part_column(x, i / 2), part_column(y, i % 2), filter);
+
+		if (slot < 0)
+			return false;
+		exact->pair_squares[i / 2][i % 2] = slot;
+	}
+	return query->wire->nslots <= WIRE_MAX_SLOTS;
+}
+
+/* Translates exact aggregate o. Pairs have the arguments y and x. */
+static bool
+translate_exact(CudaQuery *query, int o, const char **why)
 {
 	const FallbackAgg *fallback = &query->spec->fallbacks[o];
-	CudaExactSum *sum = &query->exact[o];
+	CudaExact *exact = &query->exact[o];
 	int present, filter = -1;
 
-	*why = "variances and regression are exact only on the CPU";
-	if (exact_kind_of(&fallback->transfn) != EXACT_SUM)
-		return false;
-	*why = "exact sums of DISTINCT or ordered floats are not supported on the GPU";
+	*why = "exact aggregates of DISTINCT or ordered floats are not supported on the GPU";
 	if (fallback->set > 0)
 		return false;
 	*why = "the query has more aggregates than the GPU supports";
+	exact->kind = exact_kind_of(&fallback->transfn);
 	present = cuda_query_add_column(query, fallback->argcol[0], TRAVEL_PRESENCE, WIRE_I8, -1);
 	if (fallback->filter >= 0)
 		filter = cuda_query_add_column(query, fallback->filter, TRAVEL_FILTER, WIRE_I8, -1);
-	sum->parts = add_parts(query, fallback->argcol[0]);
-	if (present < 0 || sum->parts == NULL || (fallback->filter >= 0 && filter < 0))
+	if (present < 0 || (fallback->filter >= 0 && filter < 0))
 		return false;
-	sum->count = add_slot(query, MONOID_COUNT, present, filter);
-	sum->high = add_slot(query, MONOID_SUM_I128, sum->parts->high_col, filter);
-	sum->low = add_slot(query, MONOID_SUM_I128, sum->parts->low_col, filter);
-	sum->rows = filter < 0 ? -1 : add_slot(query, MONOID_COUNT, -1, filter);
-	return true;
+	for (int i = 0; i < exact_sums(exact->kind); i++)
+	{
+		exact->variables[i].parts =
+			add_parts(query, fallback->argcol[exact_sums(exact->kind) - 1 - i]);
+		if (exact->variables[i].parts == NULL)
+			return false;
+	}
+	return add_slots(query, exact, present, filter);
 }
 
 bool
-cuda_query_exact_sums(CudaQuery *query, const char **why)
+cuda_query_exact(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
 
-	query->exact = palloc0(sizeof(CudaExactSum) * (spec->nfallbacks + 1));
+	query->exact = palloc0(sizeof(CudaExact) * (spec->nfallbacks + 1));
 	for (int o = 0; o < spec->nfallbacks; o++)
-		if (spec->fallbacks[o].exact && !translate_sum(query, o, why))
+		if (spec->fallbacks[o].exact && !translate_exact(query, o, why))
 			return false;
 	return true;
 }
 
-int
-cuda_query_count_exact_sums(const CudaQuery *query)
+bool
+cuda_query_has_exact(const CudaQuery *query)
 {
-	int n = 0;
+	return cuda_query_exact_bytes(query) > 0;
+}
+
+size_t
+cuda_query_exact_bytes(const CudaQuery *query)
+{
+	size_t bytes = 0;
 
 	for (int o = 0; o < query->spec->nfallbacks; o++)
-		n += query->exact[o].parts != NULL;
-	return n;
+		if (query->exact[o].kind != 0)
+			bytes += exact_most_bytes(query->exact[o].kind);
+	return bytes;
 }
 
 /* ---- units ---- */
@@ -206,36 +277,110 @@ cuda_parts_read(const CudaParts *parts, const int64 *high, const int64 *low, int
 
 /* ---- groups ---- */
 
-/* Returns the states of a slot in a chunk of groups, from group `from` on. */
-static const void *
-slot_states(const CudaQuery *query, const WireGroups *groups, const char *buffer, int slot,
-			uint32 from)
+/* Groups of a chunk, from group `from` on. */
+typedef struct ChunkStates
 {
-	return buffer + groups->slots[slot] +
-		(size_t) from * gpuagg_monoids[query->wire->slots[slot].monoid].state_size;
+	const CudaQuery *query;
+	const WireGroups *groups;
+	const char *buffer;
+	uint32 from;
+} ChunkStates;
+
+/* Returns the states of a slot. */
+static const void *
+slot_states(const ChunkStates *chunk, int slot)
+{
+	return chunk->buffer + chunk->groups->slots[slot] +
+		(size_t) chunk->from *
+		gpuagg_monoids[chunk->query->wire->slots[slot].monoid].state_size;
+}
+
+/* Returns group g's sum of squares in a slot. */
+static gpuagg_i192
+squares_of(const ChunkStates *chunk, int slot, int g)
+{
+	gpuagg_i192 squares;
+
+	memcpy(&squares, (const gpuagg_i192 *) slot_states(chunk, slot) + g, sizeof(squares));
+	return squares;
+}
+
+/*
+ * Sets a sum of squares. With the parts h and l of x = h * 2^62 + l, x * x = h * h * 2^124 + 2 * h
+ * * l * 2^62 + l * l, and 2 * h * l = (h + l)^2 - h * h - l * l.
+ */
+static void
+set_squares(const ChunkStates *chunk, const CudaExactVariable *v, int g, ExactState *state, int i)
+{
+	gpuagg_i192 high = squares_of(chunk, v->high_squares, g);
+	gpuagg_i192 low = squares_of(chunk, v->low_squares, g);
+
+	exact_add_to_window(state, i, high, 2 * EXACT_PARTS_LOW, false);
+	exact_add_to_window(state, i, squares_of(chunk, v->sum_squares, g), EXACT_PARTS_LOW, false);
+	exact_add_to_window(state, i, high, EXACT_PARTS_LOW, true);
+	exact_add_to_window(state, i, low, EXACT_PARTS_LOW, true);
+	exact_add_to_window(state, i, low, 0, false);
+}
+
+/*
+ * Sets the sum of x * y. It is the sum of the products of each part of x and each part of y, and
+ * 2 * a * b = (a + b)^2 - a * a - b * b.
+ */
+static void
+set_products(const ChunkStates *chunk, const CudaExact *exact, int g, ExactState *state)
+{
+	const CudaExactVariable *x = &exact->variables[0], *y = &exact->variables[1];
+
+	for (int i = 0; i < 4; i++)
+	{
+		bool x_low = i / 2, y_low = i % 2;
+		int shift = (!x_low + !y_low) * EXACT_PARTS_LOW;
+		int squares[] = {x_low ? x->low_squares : x->high_squares,
+						 y_low ? y->low_squares : y->high_squares};
+
+		exact_add_to_window(state, EXACT_XY,
+							squares_of(chunk, exact->pair_squares[x_low][y_low], g), shift, false);
+		for (int j = 0; j < 2; j++)
+			exact_add_to_window(state, EXACT_XY, squares_of(chunk, squares[j], g), shift, true);
+	}
+	exact_halve_window(state, EXACT_XY);
+}
+
+/* Returns the state of a group. */
+static ExactState *
+make_state(const ChunkStates *chunk, const CudaExact *exact, int g)
+{
+	ExactState *state = exact_create(exact->kind);
+
+	state->n = ((const int64 *) slot_states(chunk, exact->count))[g];
+	for (int i = 0; i < exact_sums(exact->kind); i++)
+	{
+		const CudaExactVariable *v = &exact->variables[i];
+
+		exact_set_parts(state, i, ((const gpuagg_i128 *) slot_states(chunk, v->high))[g],
+						((const gpuagg_i128 *) slot_states(chunk, v->low))[g], v->parts->unit);
+		if (exact->kind != EXACT_SUM)
+			set_squares(chunk, v, g, state, i == 0 ? EXACT_XX : EXACT_YY);
+	}
+	if (exact->kind == EXACT_PAIRS)
+		set_products(chunk, exact, g, state);
+	return state;
 }
 
 void
 cuda_query_exact_states(const CudaQuery *query, int o, const WireGroups *groups, const char *buffer,
 						uint32 from, GroupBatch *out)
 {
-	const CudaExactSum *sum = &query->exact[o];
-	const int64 *count = slot_states(query, groups, buffer, sum->count, from);
-	const int64 *rows = sum->rows < 0 ? NULL : slot_states(query, groups, buffer, sum->rows, from);
-	const gpuagg_i128 *high = slot_states(query, groups, buffer, sum->high, from);
-	const gpuagg_i128 *low = slot_states(query, groups, buffer, sum->low, from);
+	const ChunkStates chunk = {query, groups, buffer, from};
+	const CudaExact *exact = &query->exact[o];
+	const int64 *rows = exact->rows < 0 ? NULL : slot_states(&chunk, exact->rows);
 
 	for (int g = 0; g < out->ngroups; g++)
 	{
-		ExactState *state;
-
 		/* without rows there is no state; rows with NULL make one */
 		out->fallback_nulls[o][g] = rows && rows[g] == 0;
 		out->fallbacks[o][g] = (Datum) 0;
-		if (out->fallback_nulls[o][g])
-			continue;
-		state = exact_create(EXACT_SUM);
-		exact_set_parts(state, count[g], high[g], low[g], sum->parts->unit);
-		out->fallbacks[o][g] = PointerGetDatum(state);
+		if (!out->fallback_nulls[o][g])
+			out->fallbacks[o][g] = PointerGetDatum(make_state(&chunk, exact, g));
 	}
 }

@@ -9,27 +9,36 @@
 int
 cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key)
 {
-	CudaColumn *c;
+	int i = cuda_query_add_derived(query, col, travel, type, 0, 0, 0);
+
+	if (i >= 0 && key >= 0)
+		query->cols[i].key = key;
+	return i;
+}
+
+int
+cuda_query_add_derived(CudaQuery *query, int col, Travel travel, WireType type, int a, int b, int c)
+{
+	const int sources[] = {a, b, c};
+	CudaColumn *out;
 
 	for (int i = 0; i < query->ncols; i++)
 	{
-		c = &query->cols[i];
-		if (c->col == col && c->travel == travel && c->type == type)
-		{
-			if (key >= 0)
-				c->key = key;
+		out = &query->cols[i];
+		if (out->col == col && out->travel == travel && out->type == type &&
+			memcmp(out->sources, sources, sizeof(sources)) == 0)
 			return i;
-		}
 	}
 	if (query->ncols == WIRE_MAX_COLS)
 		return -1;
-	c = &query->cols[query->ncols];
-	memset(c, 0, sizeof(*c));
-	c->col = col;
-	c->travel = travel;
-	c->type = type;
-	c->key = key;
-	c->stored = -1;
+	out = &query->cols[query->ncols];
+	memset(out, 0, sizeof(*out));
+	out->col = col;
+	out->travel = travel;
+	out->type = type;
+	memcpy(out->sources, sources, sizeof(sources));
+	out->key = -1;
+	out->stored = -1;
 	return query->ncols++;
 }
 

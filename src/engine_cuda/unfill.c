@@ -35,6 +35,8 @@ form_rank(const CudaColumn *col, ColumnType type)
 			return 6;
 		case TRAVEL_RUNS:
 		case TRAVEL_RANKS:
+		case TRAVEL_PARTS_SUM:
+		case TRAVEL_PAIRS:
 			return 8;
 		default:
 			return 7;
@@ -174,6 +176,8 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 		case TRAVEL_RUNS:
 		case TRAVEL_HIGH_PART: /* cuda_parts_read() reads both parts */
 		case TRAVEL_LOW_PART:
+		case TRAVEL_PARTS_SUM:
+		case TRAVEL_PAIRS:
 			break;
 		case TRAVEL_MATRIX:
 			elog(ERROR, "matrices are not read back");

@@ -97,8 +97,6 @@ unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 		return "too many grouping sets cannot be computed from one another";
 	if (query->fallbacks && !ops->runs_fallbacks)
 		return "an aggregate needs its own transition function, which runs only on the CPU";
-	if (query->exact_variances && !ops->runs_fallbacks)
-		return "variances and regression are exact only on the CPU";
 	if (query->ranked && !ops->runs_fallbacks && query->work.resident == 0)
 		return "the least or greatest text is found on the GPU only among rows that it has cached";
 	/* participants of a parallel plan may have agreed on the support of another engine */

@@ -16,13 +16,12 @@ typedef struct EngineQuery
 {
 	const AggSpec *spec; /* NULL before execution */
 	EngineInput input;
-	bool fallbacks;       /* there are fallback aggregates other than the following */
-	bool exact_variances; /* there are exact variances or regression */
-	bool ordered_sets;    /* there are ordered-set aggregates */
-	bool top_n;           /* there are gpu_max_n and its like (FallbackAgg.top_n) */
-	bool tallies;         /* there are aggregates of counted values (FallbackAgg.tally) */
-	bool ranked;          /* there are min() or max() of texts (FallbackAgg.ranked) */
-	int row_engines;      /* engines that get all rows, see composite_count_row_engines() */
+	bool fallbacks;    /* there are fallback aggregates other than the following, and exact ones */
+	bool ordered_sets; /* there are ordered-set aggregates */
+	bool top_n;        /* there are gpu_max_n and its like (FallbackAgg.top_n) */
+	bool tallies;      /* there are aggregates of counted values (FallbackAgg.tally) */
+	bool ranked;       /* there are min() or max() of texts (FallbackAgg.ranked) */
+	int row_engines;   /* engines that get all rows, see composite_count_row_engines() */
 	EngineWork work;
 } EngineQuery;
 

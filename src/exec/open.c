@@ -155,18 +155,6 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 
 /* ---- the engine -------------------------------------------------------- */
 
-/* Notes in *query that a fallback aggregate is there. */
-static void
-note_fallback(EngineQuery *query, Oid aggfnoid)
-{
-	bool sum;
-
-	if (!aggmap_is_exact(aggfnoid, &sum))
-		query->fallbacks = true;
-	else if (!sum)
-		query->exact_variances = true;
-}
-
 /*
  * Notes the query's fallback aggregates in *query.  Without a spec, finds only aggregates that are
  * fallback aggregates with any arguments.
@@ -184,8 +172,8 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
 		if (!spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
 			spec->fallbacks[o].tally == NULL && !spec->fallbacks[o].ranked &&
-			spec_set_of_fallback(spec, o) < 0)
-			note_fallback(query, spec->fallbacks[o].aggfnoid);
+			!spec->fallbacks[o].exact && spec_set_of_fallback(spec, o) < 0)
+			query->fallbacks = true;
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
@@ -198,8 +186,9 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 		else if (aggmap_is_ranked(aggref))
 			query->ranked = true;
 		else if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
-				 aggmap_is_fallback(aggref->aggfnoid, &transfn))
-			note_fallback(query, aggref->aggfnoid);
+				 aggmap_is_fallback(aggref->aggfnoid, &transfn) &&
+				 !aggmap_is_exact(aggref->aggfnoid))
+			query->fallbacks = true;
 	}
 }
 

@@ -2,9 +2,11 @@
  * exact_parts.h
  *	  A finite double as two integers, whose sums have no rounding; for gcc and nvcc.
  *
- * A value is (high * 2^63 + low) * 2^(unit - 1074).  The unit is the position of the lowest bit, as
+ * A value is (high * 2^62 + low) * 2^(unit - 1074).  The unit is the position of the lowest bit, as
  * in aggregates/exact_state.h.  A query has one unit for all values of a column, so that all high
- * parts, and all low parts, can be added.
+ * parts, and all low parts, can be added.  Parts are at most 2^62 in size, so that the sum of two
+ * is an integer of 64 bits, too: of squares of parts and of such sums, exact sums of products are
+ * made (engine_cuda/query_exact.c).
  */
 #ifndef GPUAGG_EXACT_PARTS_H
 #define GPUAGG_EXACT_PARTS_H
@@ -12,13 +14,14 @@
 #include "operators/monoid.h"
 
 /* Bits of the low part. */
-#define EXACT_PARTS_LOW 63
+#define EXACT_PARTS_LOW 62
+#define EXACT_PARTS_LOW_MASK ((UINT64_C(1) << EXACT_PARTS_LOW) - 1)
 
-/* The mantissa's bits of a value move up by at most this: both parts together have 126 bits. */
-#define EXACT_PARTS_SHIFT 73
+/* The mantissa's bits of a value move up by at most this: both parts together have 124 bits. */
+#define EXACT_PARTS_SHIFT 71
 
-/* The largest unit. */
-#define EXACT_PARTS_LAST_UNIT (2045 - EXACT_PARTS_SHIFT)
+/* The largest unit: that of windows (EXACT_LAST_UNIT). Doubles from 2^1022 on do not fit. */
+#define EXACT_PARTS_LAST_UNIT 1972
 
 typedef struct GpuaggParts
 {
@@ -52,13 +55,14 @@ gpuagg_exact_parts(double x, int unit)
 	if (!parts.fits)
 		return parts;
 	parts.high =
-		(int64_t) (shift < EXACT_PARTS_LOW ? m >> (EXACT_PARTS_LOW - shift) : m << (shift - 63));
-	parts.low = shift < EXACT_PARTS_LOW ? (int64_t) ((m << shift) & INT64_MAX) : 0;
+		(int64_t) (shift < EXACT_PARTS_LOW ? m >> (EXACT_PARTS_LOW - shift) :
+											 m << (shift - EXACT_PARTS_LOW));
+	parts.low = shift < EXACT_PARTS_LOW ? (int64_t) ((m << shift) & EXACT_PARTS_LOW_MASK) : 0;
 	if (bits >> 63)
 	{
-		/* the low part of -x makes 2^63 with that of x, unless both are 0 */
+		/* the low part of -x makes 2^62 with that of x, unless both are 0 */
 		parts.high = -parts.high - (parts.low != 0);
-		parts.low = (int64_t) (-(uint64_t) parts.low & INT64_MAX);
+		parts.low = (int64_t) (-(uint64_t) parts.low & EXACT_PARTS_LOW_MASK);
 	}
 	return parts;
 }

@@ -144,7 +144,7 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 /*
  * Returns core's cost of calling the transition functions of all fallback aggregates for one row.
  * Notes them in *engine: gpu_max_n and its like, aggregates of counted values, extremes of
- * texts, exact aggregates, and others.
+ * texts, and others than exact aggregates.
  */
 static Cost
 fallback_cost(GroupQuery *query, EngineQuery *engine)
@@ -152,7 +152,6 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
 	QualCost cost = {0};
 	ListCell *lc;
 	Oid transfn;
-	bool sum;
 
 	foreach (lc, query->aggs)
 	{
@@ -172,10 +171,8 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
 				engine->tallies = true;
 			else if (aggmap_is_ranked(aggref))
 				engine->ranked = true;
-			else if (!aggmap_is_exact(aggref->aggfnoid, &sum))
+			else if (!aggmap_is_exact(aggref->aggfnoid))
 				engine->fallbacks = true;
-			else if (!sum)
-				engine->exact_variances = true;
 		}
 	}
 	return cost.per_tuple;
@@ -185,7 +182,7 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
  * Returns whether each group's rows may arrive in the aggregates' order while groups are hashed: a
  * Sort has that order alone.  The states of all groups are then in memory at once, and may keep all
  * values.  Only the CPU engine knows which operators need the order of hashed rows.  It runs all
- * queries with fallback aggregates other than gpu_max_n and its like.
+ * queries with fallback aggregates other than gpu_max_n and its like, and exact ones.
  */
 bool
 plan_hashes_ordered(GroupQuery *query)
@@ -194,7 +191,7 @@ plan_hashes_ordered(GroupQuery *query)
 	Path *input = query->input_rel->cheapest_total_path;
 
 	(void) fallback_cost(query, &engine);
-	return (engine.fallbacks || engine.tallies || engine.ranked || engine.exact_variances) &&
+	return (engine.fallbacks || engine.tallies || engine.ranked) &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }

@@ -1,4 +1,4 @@
--- Exact sums and averages of floats (gpuagg.float_sum = exact), without other exact aggregates: every engine takes them. With
+-- Exact aggregates of floats (gpuagg.float_sum = exact): every engine takes them. With
 -- gpuagg.engine = cuda (test/gpu_server.sh), the function `engine` demands that the GPU engine does.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
@@ -10,7 +10,9 @@ SET gpuagg.float_sum = exact;
 
 CREATE FUNCTION sums(source text, keys text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 SELECT format('SELECT ARRAY[float8send(gpu_sum(x)), float8send(gpu_avg(x)), float4send(gpu_sum(f)), float8send(gpu_avg(f)), float8send(gpu_sum(x) FILTER (WHERE f > 100)),
-	float8send(gpu_avg(f) FILTER (WHERE i < 0)), float8send(gpu_sum(x * 3 - f)), int8send(gpu_count(x)), float4send(gpu_max(f))] AS b FROM %s GROUP BY %s', source, keys) $$;
+	float8send(gpu_avg(f) FILTER (WHERE i < 0)), float8send(gpu_sum(x * 3 - f)), float8send(gpu_var_samp(x)), float8send(gpu_stddev_pop(f)),
+	float8send(gpu_corr(x, f)), float8send(gpu_regr_intercept(f, x)), float8send(gpu_covar_samp(f, i)), float8send(gpu_regr_sxy(x, x)), float8send(gpu_regr_slope(x, f) FILTER (WHERE f > 100)),
+	float8send(gpu_variance(x) FILTER (WHERE mod(i, 3) = 1)), int8send(gpu_regr_count(x, f)), int8send(gpu_count(x)), float4send(gpu_max(f))] AS b FROM %s GROUP BY %s', source, keys) $$;
 CREATE FUNCTION bits(source text, keys text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -34,7 +36,7 @@ CREATE TABLE few AS SELECT i, i % 7 AS k, CASE WHEN i % 11 > 0 THEN hashint8(i) 
 CREATE TABLE many AS SELECT i, k, x * 2::float8 ^ (i % 30 - 20) AS x, f * 2::float8 ^ (i % 20) AS f FROM few;
 ALTER TABLE many ALTER f TYPE float4;
 CREATE TABLE zeros AS SELECT i, k, '-0'::float8 AS x, CASE WHEN k < 3 THEN 0 END::float4 AS f FROM few;
-CREATE TABLE odd AS SELECT i, k, CASE i WHEN 7777 THEN 'NaN' WHEN 8888 THEN '-inf' WHEN 9999 THEN 1e-300 WHEN 5555 THEN 1e300 ELSE x END AS x, f FROM few;
+CREATE TABLE odd AS SELECT i, k, CASE i WHEN 7777 THEN 'NaN' WHEN 8888 THEN '-inf' WHEN 9999 THEN 1e-300 WHEN 5555 THEN 1e140 ELSE x END AS x, f FROM few;
 INSERT INTO few SELECT 0, 9, NULL, NULL;
 VACUUM ANALYZE few, many, zeros, odd;
 

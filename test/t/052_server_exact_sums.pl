@@ -1,4 +1,4 @@
-# Exact sums and averages of floats (gpuagg.float_sum = exact) at the GPU server. Their bits are compared with those of PostgreSQL's
+# Exact aggregates of floats (gpuagg.float_sum = exact) at the GPU server. Their bits are compared with those of PostgreSQL's
 # executor, which calls the exact aggregates row by row. EXPLAIN tells which engine computed them, and which rows.
 use strict;
 use warnings;
@@ -41,14 +41,20 @@ my $all_gpu = qr/\A(?!.*Rows on CPU).*Engine: cuda/s;
 my $some_cpu = qr/Engine: cuda.*Rows on CPU: [1-9]/s;
 my $resident = qr/\A(?!.*Rows on CPU).*Engine: cuda.*Resident Rows: [1-9]/s;
 my $bits = join(', ', map { "float8send(gpu_sum($_)), float8send(gpu_avg($_))" } qw(x tenths same zero)) . ', float4send(gpu_sum(f)), float8send(gpu_avg(f))';
+my $few_products = 'float8send(gpu_variance(x)), float8send(gpu_corr(x, tenths))';
+my $products = join(', ', map { "float8send(gpu_$_)" } 'variance(x)', 'stddev_pop(f)', 'stddev(same)', 'var_pop(tenths)', 'corr(x, tenths)', 'regr_slope(tenths, f)', 'covar_samp(zero, x)', 'regr_sxy(x, k::float8)');
 
 # Batches: aggregates of all forms
 foreach my $keys ('k', 'many', 'k, n', 'x', 'tenths')
 {
-	is_same($batches, "SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM (SELECT $keys, $bits FROM t GROUP BY $keys) s", $all_gpu, "batches by $keys");
+	is_same($batches, "SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM (SELECT $keys, $bits, $products FROM t GROUP BY $keys) s", $all_gpu, "batches by $keys");
 }
 is_same($batches, "SELECT $bits FROM t", $all_gpu, 'without keys');
-is_same($batches, "SELECT $bits FROM t WHERE i < 0", $all_gpu, 'without rows');
+is_same($batches, "SELECT $bits, $products FROM t WHERE i < 0", $all_gpu, 'without rows');
+is_same($batches, "SELECT k, gpu_variance(x) FILTER (WHERE tenths > 5), gpu_corr(x, f) FILTER (WHERE k > 4), gpu_covar_pop(f, tenths) FILTER (WHERE tenths < 3 OR n > 900), gpu_stddev(f) FILTER (WHERE n < 0), gpu_regr_r2(x, tenths) FROM t GROUP BY k ORDER BY k",
+	$all_gpu, 'filters of variances and pairs');
+is_same($batches, "SELECT k, gpu_variance(tiny), gpu_corr(tiny, x), gpu_covar_pop(tiny * 1e300, large), gpu_var_pop(large * 1e-200) FROM t GROUP BY k ORDER BY k", $all_gpu, 'products of subnormal and large values');
+is_same($batches, "SELECT k, gpu_variance(wide), gpu_corr(odd, x), gpu_covar_samp(x, wide), gpu_regr_sxx(odd, wide) FROM t GROUP BY k ORDER BY k", $some_cpu, 'products of values that do not fit');
 is_same($batches, "SELECT k, gpu_sum(x) FILTER (WHERE tenths > 5), gpu_avg(f) FILTER (WHERE k > 4), gpu_sum(x) FILTER (WHERE n < 0), gpu_min(x), gpu_max(f), gpu_count(x), gpu_sum(i) FROM t GROUP BY k ORDER BY k",
 	$all_gpu, 'filters, and other aggregates');
 is_same($batches, "SELECT k, gpu_sum(tiny), gpu_avg(tiny) FROM t GROUP BY k ORDER BY k", $all_gpu, 'subnormal values');
@@ -70,7 +76,7 @@ my $sorted = 'SET enable_hashagg = off; SET enable_sort = off;';
 
 foreach my $keys ('k', 'many', 'x')
 {
-	is_same("$batches $sorted", "SELECT $keys, $bits FROM (SELECT * FROM t ORDER BY $keys OFFSET 0) s GROUP BY $keys ORDER BY $keys", qr/$all_gpu.*Strategy: segmented/s, "sorted by $keys");
+	is_same("$batches $sorted", "SELECT $keys, $few_products, float8send(gpu_covar_pop(f, zero)), $bits FROM (SELECT * FROM t ORDER BY $keys OFFSET 0) s GROUP BY $keys ORDER BY $keys", qr/$all_gpu.*Strategy: segmented/s, "sorted by $keys");
 }
 is_same("$batches $sorted", "SELECT k, gpu_sum(wide), gpu_avg(odd), gpu_sum(x) FROM (SELECT * FROM t ORDER BY k, hashint4(i) OFFSET 0) s GROUP BY k ORDER BY k", qr/Engine: cuda.*Strategy: segmented.*Rows on CPU: [1-9]/s, 'sorted, with rows on the CPU');
 is_same("$batches $sorted", "SELECT many, gpu_sum(wide), gpu_avg(odd), gpu_sum(x) FROM (SELECT * FROM t ORDER BY many OFFSET 0) s GROUP BY many ORDER BY many", qr/Engine: cuda.*Strategy: segmented.*Rows on CPU: [1-9]/s, 'sorted by many keys, with rows on the CPU');
@@ -78,7 +84,7 @@ is_same("$batches $sorted", "SELECT many, gpu_sum(wide), gpu_avg(odd), gpu_sum(x
 # Workers
 foreach my $keys ('k', 'many', 'x')
 {
-	is_same("$batches " . parallel_settings(), "SELECT $keys, $bits FROM t GROUP BY $keys ORDER BY $keys", qr/Engine: cuda/, "workers by $keys");
+	is_same("$batches " . parallel_settings(), "SELECT $keys, $few_products, $bits FROM t GROUP BY $keys ORDER BY $keys", qr/Engine: cuda/, "workers by $keys");
 }
 is_same("$batches " . parallel_settings(), "SELECT $bits, gpu_sum(wide), gpu_sum(odd) FROM t", $some_cpu, 'workers, with rows on the CPU');
 
@@ -86,6 +92,14 @@ is_same("$batches " . parallel_settings(), "SELECT $bits, gpu_sum(wide), gpu_sum
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
 is_same($gpu, "SELECT $bits FROM t", $resident, 'resident without keys');
 is_same($gpu, "SELECT k, $bits FROM t GROUP BY k ORDER BY k", $resident, 'resident');
+is_same($gpu, "SELECT $few_products FROM t", $resident, 'resident products without keys');
+foreach my $product (split(/, (?=float8send)/, $products))
+{
+	is_same($gpu, "SELECT k, $product FROM t GROUP BY k ORDER BY k", $resident, "resident $product");
+}
+is_same($gpu, "SELECT many, gpu_corr(x, f), gpu_var_pop(tenths), gpu_regr_intercept(tenths, f) FROM t WHERE i % 3 > 0 GROUP BY many ORDER BY many", $resident, 'resident products with many groups and a condition');
+is_same($gpu, "SELECT k, gpu_variance(x) FILTER (WHERE tenths < 5), gpu_corr(x * 2, tenths + 1) FILTER (WHERE i % 3 = 0 OR tenths < 7) FROM t GROUP BY k ORDER BY k", $resident, 'resident products with filters');
+is_same($gpu, "SELECT k, gpu_covar_samp(x, f) FILTER (WHERE k = 3), gpu_regr_count(x, f) FROM t GROUP BY k ORDER BY k", $resident, 'resident products of one group');
 is_same($gpu, "SELECT many, $bits FROM t WHERE i % 3 > 0 GROUP BY many ORDER BY many", $resident, 'resident with many groups and a condition');
 is_same($gpu, "SELECT k, gpu_sum(tiny), gpu_avg(tiny), gpu_sum(large), gpu_sum(x) FILTER (WHERE tenths < 5) FROM t GROUP BY k ORDER BY k", $resident, 'resident with small and large values');
 is_same($gpu, "SELECT k, gpu_sum(x * tenths + 1), gpu_avg(sqrt(tenths)), gpu_sum(f * 2) FROM t GROUP BY k ORDER BY k", $resident, 'computed values');
@@ -107,9 +121,7 @@ sub is_on_cpu
 
 	is_same($gpu, $query, qr/Engine: cpu \(\Q$reason\E/, "on the CPU: $reason");
 }
-is_on_cpu('SELECT k, gpu_stddev(x), gpu_sum(x) FROM t GROUP BY k ORDER BY k', 'variances and regression are exact only on the CPU');
-is_on_cpu('SELECT k, gpu_corr(x, f) FROM t GROUP BY k ORDER BY k', 'variances and regression are exact only on the CPU');
-is_on_cpu('SELECT k, gpu_sum(DISTINCT x) FROM t GROUP BY k ORDER BY k', 'exact sums of DISTINCT or ordered floats are not supported on the GPU');
+is_on_cpu('SELECT k, gpu_sum(DISTINCT x) FROM t GROUP BY k ORDER BY k', 'exact aggregates of DISTINCT or ordered floats are not supported on the GPU');
 
 # Equal values have no deviation, on both engines
 foreach my $settings ($gpu, $batches, "SET gpuagg.engine = 'cpu';")
