@@ -251,8 +251,9 @@ typedef struct WireOrder
  * Each value may have one of another column of integers beside it, which may be NULL. Equal values
  * are then sorted by these: ascending with NULLs last, or descending with NULLs first.
  *
- * A counted set has each value of a group once, with the number of its rows, and no others beside
- * it.
+ * A counted set has each value of a group once, with its place, and no others beside it. The place
+ * is that of its first row among the rows of all groups, so that the difference of two places in a
+ * group is the number of rows from one value to the other.
  */
 typedef struct WireSet
 {
@@ -817,8 +818,8 @@ typedef struct WireGroups
  * The body of PICK, after FINISH: asks for values of a set by their positions. The buffer has n
  * positions, int32_t from 0. After PICKED it also has n values, int64_t, at wire_picked_at(n). If
  * the set has values beside these, they follow, as wire_beside_code() of the value, and then an
- * int32_t for each, wire_beside_order(). If the set is counted, an int32_t for each follows, the
- * number of rows.
+ * int32_t for each, wire_beside_order(). If the set is counted, an int32_t for each follows, its
+ * place.
  */
 typedef struct WirePick
 {

@@ -127,6 +127,7 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 		a->transtype == b->transtype && a->nargs == b->nargs && a->filter == b->filter &&
 		a->set == b->set && a->unrepresentable_only == b->unrepresentable_only &&
 		a->top_n == b->top_n && a->tally == b->tally && a->constant == b->constant &&
+		a->only_result == b->only_result &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
 

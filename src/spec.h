@@ -141,6 +141,7 @@ typedef struct FallbackAgg
 	const struct AggTally *tally; /* the engine makes states of the counted values of argcol[0]
 									 (aggregates/agg_tally.h); else NULL */
 	Datum constant;               /* what the tally has in place of another argument */
+	bool only_result;             /* of a tally: its states are only finalized */
 	bool ranked; /* min() or max() of texts that are equal only if their bytes are. Engines may
 				  * compare ranks in their place */
 	int filter;

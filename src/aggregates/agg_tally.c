@@ -9,6 +9,7 @@
 #include "aggregates/exp_histogram.h"
 #include "aggregates/histogram_auto.h"
 #include "aggregates/median.h"
+#include "aggregates/sketch.h"
 #include "aggregates/summary.h"
 #include "aggregates/value_counts.h"
 
@@ -17,7 +18,8 @@ agg_tally(const FmgrInfo *transfn)
 {
 	static const AggTally *(*const finders[])(const FmgrInfo *) = {
 		equidepth_tally,        exp_histogram_tally, histogram_auto_tally,
-		median_deviation_tally, summary_tally,       value_counts_tally,
+		median_deviation_tally, sketch_tally,        summary_tally,
+		value_counts_tally,
 	};
 
 	for (int i = 0; i < lengthof(finders); i++)

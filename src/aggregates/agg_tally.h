@@ -36,6 +36,17 @@ typedef struct AggTally
 	size_t (*bytes)(Datum constant, int64 values);
 	/* Values may be of types without 64-bit codes. They then come in any order. */
 	bool any_type;
+	/*
+	 * For states that do not tell all values apart, of doubles; else NULL. narrow() is called with
+	 * some of the values of a group of so many rows, all of whose values will be added: bins become
+	 * as wide as these need. It may be called again with more. Then all rows from a value, which
+	 * `from` rows come before, to another one, which `to` rows come before, may be added as rows
+	 * with the first value, if in_one_bin(); the last one is not among them.
+	 */
+	void (*narrow)(void *state, const double *values, int64 n, int64 rows);
+	bool (*in_one_bin)(void *state, double first, int64 from, double last, int64 to);
+	/* States that are made so have the right result, but cannot be combined with others. */
+	bool only_results;
 } AggTally;
 
 /* Returns how states of the transition function's aggregate are made of counts, or NULL. */

@@ -727,6 +727,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, const Line
 		{
 			take_constant_n(spec, &fallback, aggref, args, parent, econtext);
 			take_tally(spec, &fallback, aggref, parent, econtext);
+			fallback.only_result = fallback.tally && call->form == PARTIAL_RESULT;
 			fallback.ranked =
 				set == 0 && fallback.builtin && fallback.initnull && aggmap_is_ranked(aggref);
 		}

@@ -60,6 +60,7 @@ typedef struct Equidepth
 	int64 room;
 	uint64 *codes;
 	CountedCodes *counted; /* has all values if it is not NULL */
+	int64 expected;        /* the number of rows that will be counted */
 } Equidepth;
 
 /* The columns of the type gpuagg_equidepth. */
@@ -82,6 +83,7 @@ create_state(MemoryContext cxt, int nbins, int64 room)
 	state->room = Max(room, FIRST_VALUES);
 	state->codes = MemoryContextAllocHuge(cxt, state->room * sizeof(uint64));
 	state->counted = NULL;
+	state->expected = 0;
 	return state;
 }
 
@@ -172,6 +174,21 @@ add_counted(void *state, Datum value, int64 count)
 	counted_codes_add(((Equidepth *) state)->counted, code_of(DatumGetFloat8(value)), count);
 }
 
+static void
+narrow(void *state, const double *values, int64 n, int64 rows)
+{
+	((Equidepth *) state)->expected = rows;
+}
+
+/* Returns whether no row from the first value on is the last one of a bin. */
+static bool
+in_one_bin(void *state, double first, int64 from, double last, int64 to)
+{
+	const Equidepth *e = state;
+
+	return from * e->nbins / e->expected == to * e->nbins / e->expected;
+}
+
 static size_t
 counted_bytes(Datum nbins, int64 values)
 {
@@ -181,7 +198,8 @@ counted_bytes(Datum nbins, int64 values)
 const AggTally *
 equidepth_tally(const FmgrInfo *transfn)
 {
-	static const AggTally tally = {takes_nbins, create_counted, add_counted, NULL, counted_bytes};
+	static const AggTally tally = {takes_nbins, create_counted, add_counted, NULL, counted_bytes,
+								   .narrow = narrow, .in_one_bin = in_one_bin, .only_results = true};
 
 	return transfn->fn_addr == gpuagg_equidepth_transfn ? &tally : NULL;
 }

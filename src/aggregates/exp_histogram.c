@@ -211,6 +211,24 @@ add_counted(void *state, Datum value, int64 count)
 	add_value(state, DatumGetFloat8(value), count);
 }
 
+/* The buckets decide which scale they have. */
+static void
+narrow(void *state, const double *values, int64 n, int64 rows)
+{
+	for (int64 i = 0; i < n; i++)
+		add_value(state, values[i], 0);
+}
+
+static bool
+in_one_bin(void *state, double first, int64 from, double last, int64 to)
+{
+	const ExpHistogram *h = state;
+
+	return isfinite(first) && isfinite(last) && first != 0 && last != 0 &&
+		(first > 0) == (last > 0) &&
+		exp_bucket(fabs(first), h->scale) == exp_bucket(fabs(last), h->scale);
+}
+
 static size_t
 state_bytes(Datum scale, int64 values)
 {
@@ -220,7 +238,8 @@ state_bytes(Datum scale, int64 values)
 const AggTally *
 exp_histogram_tally(const FmgrInfo *transfn)
 {
-	static const AggTally tally = {takes_scale, create_for_tally, add_counted, NULL, state_bytes};
+	static const AggTally tally = {takes_scale, create_for_tally, add_counted, NULL, state_bytes,
+								   .narrow = narrow, .in_one_bin = in_one_bin};
 
 	return transfn->fn_addr == gpuagg_exp_histogram_transfn ? &tally : NULL;
 }

@@ -196,6 +196,23 @@ add_nulls(void *state, int64 count)
 	((AutoHistogram *) state)->nulls += count;
 }
 
+/* The range decides how wide bins are. */
+static void
+narrow(void *state, const double *values, int64 n, int64 rows)
+{
+	for (int64 i = 0; i < n; i++)
+		add_value(state, values[i], 0);
+}
+
+static bool
+in_one_bin(void *state, double first, int64 from, double last, int64 to)
+{
+	const AutoHistogram *h = state;
+
+	return isfinite(first) && isfinite(last) &&
+		bin_of(first, h->exponent) == bin_of(last, h->exponent);
+}
+
 static size_t
 state_bytes(Datum nbins, int64 values)
 {
@@ -208,7 +225,7 @@ const AggTally *
 histogram_auto_tally(const FmgrInfo *transfn)
 {
 	static const AggTally tally = {takes_nbins, create_for_tally, add_counted, add_nulls,
-								   state_bytes};
+								   state_bytes, .narrow = narrow, .in_one_bin = in_one_bin};
 
 	return transfn->fn_addr == gpuagg_histogram_auto_transfn ? &tally : NULL;
 }

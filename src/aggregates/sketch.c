@@ -163,24 +163,23 @@ coarsen(Sketch *sketch, int levels)
 #include "lib/sort_template.h"
 
 /*
- * Returns by how many levels a sketch must become coarser, so that it has no more buckets than it
- * may. Two buckets become one at the level at which their numbers do not differ any more.
+ * Returns by how many levels buckets with these numbers, which ascend, must become coarser, so that
+ * there are no more than a sketch may have. Two buckets become one at the level at which their
+ * numbers do not differ any more.
  */
 static int
-missing_levels(const Sketch *sketch)
+missing_levels(const uint64 *numbers, int64 n)
 {
-	uint64 *numbers = palloc(sketch->head.nbuckets * sizeof(uint64));
-	int merged[64 + 1] = {0}; /* [l]: neighbours that become one at level l from the current one */
-	int nbuckets = 0;
+	int64 merged[64 + 1] = {0}; /* [l]: neighbours that become one at level l from the current one */
+	int64 nbuckets = Min(n, 1);
 	int levels = 0;
 
-	for (int i = 0; i < sketch->table_size; i++)
-		if (sketch->table[i].count != 0)
-			numbers[nbuckets++] = sketch->table[i].number;
-	sort_numbers(numbers, nbuckets);
-	for (int i = 1; i < nbuckets; i++)
-		merged[pg_leftmost_one_pos64(numbers[i - 1] ^ numbers[i]) + 1]++;
-	pfree(numbers);
+	for (int64 i = 1; i < n; i++)
+		if (numbers[i - 1] != numbers[i])
+		{
+			merged[pg_leftmost_one_pos64(numbers[i - 1] ^ numbers[i]) + 1]++;
+			nbuckets++;
+		}
 	while (nbuckets > QUANTILES_BUCKETS)
 		nbuckets -= merged[++levels];
 	return levels;
@@ -193,9 +192,19 @@ missing_levels(const Sketch *sketch)
 static pg_noinline void
 fit_buckets(Sketch *sketch)
 {
+	uint64 *numbers;
+	int n = 0;
+
 	coarsen(sketch, 1);
-	if (sketch->head.nbuckets > QUANTILES_BUCKETS)
-		coarsen(sketch, missing_levels(sketch));
+	if (sketch->head.nbuckets <= QUANTILES_BUCKETS)
+		return;
+	numbers = palloc(sketch->head.nbuckets * sizeof(uint64));
+	for (int i = 0; i < sketch->table_size; i++)
+		if (sketch->table[i].count != 0)
+			numbers[n++] = sketch->table[i].number;
+	sort_numbers(numbers, n);
+	coarsen(sketch, missing_levels(numbers, n));
+	pfree(numbers);
 }
 
 /*
@@ -457,6 +466,129 @@ sketch_step(const FmgrInfo *transfn)
 	if (transfn->fn_addr == gpuagg_sketch_accum)
 		return step;
 	return transfn->fn_addr == gpuagg_sketch_transfn ? step_with_fraction : NULL;
+}
+
+/* ---- counted values ----------------------------------------------------------------- */
+
+static bool
+takes_fraction(Datum fraction)
+{
+	return DatumGetFloat8(fraction) >= 0 && DatumGetFloat8(fraction) <= 1;
+}
+
+static void *
+create_with_fraction(MemoryContext cxt, Oid type, Oid collation, Datum fraction)
+{
+	const double value = DatumGetFloat8(fraction);
+
+	return sketch_create(cxt, &value, 1);
+}
+
+/* Returns whether sketch_read_fractions() raises no error. */
+static bool
+takes_fractions(Datum array)
+{
+	ArrayType *fractions = DatumGetArrayTypeP(array);
+	Datum *elements;
+	bool *nulls;
+	int n;
+
+	if (ARR_NDIM(fractions) > 1)
+		return false;
+	deconstruct_array(fractions, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &elements, &nulls, &n);
+	for (int i = 0; i < n; i++)
+		if (!nulls[i] && !takes_fraction(elements[i]))
+			return false;
+	return true;
+}
+
+static void *
+create_with_fractions(MemoryContext cxt, Oid type, Oid collation, Datum array)
+{
+	int n;
+	double *fractions = sketch_read_fractions(DatumGetArrayTypeP(array), &n);
+	Sketch *sketch = sketch_create(cxt, fractions, n);
+
+	pfree(fractions);
+	return sketch;
+}
+
+static void *
+create_for_median(MemoryContext cxt, Oid type, Oid collation, Datum unused)
+{
+	return create_with_fraction(cxt, type, collation, Float8GetDatum(0.5));
+}
+
+static void
+add_counted(void *state, Datum value, int64 count)
+{
+	count_value(state, DatumGetFloat8(value), count);
+}
+
+/* Tables are there twice while they are enlarged. */
+static size_t
+table_bytes(int64 values)
+{
+	int64 places = Max(4 * Min(values, QUANTILES_BUCKETS), FIRST_TABLE_SIZE);
+
+	return sizeof(Sketch) + 2 * sizeof(double) + 3 * places * sizeof(Bucket) / 2;
+}
+
+static size_t
+bytes_with_fraction(Datum fraction, int64 values)
+{
+	return table_bytes(values);
+}
+
+static size_t
+bytes_with_fractions(Datum array, int64 values)
+{
+	/* the fractions, and what is left of reading them */
+	return table_bytes(values) + 3 * VARSIZE_ANY(DatumGetPointer(array));
+}
+
+/* Goes to a level that values need, which ascend. The sketch is empty. */
+static void
+narrow(void *state, const double *values, int64 n, int64 rows)
+{
+	Sketch *sketch = state;
+	uint64 *numbers = palloc_extended((n + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	int64 found = 0;
+
+	for (int64 i = 0; i < n; i++)
+		if (isfinite(values[i]) && values[i] != 0)
+			numbers[found++] = quantiles_bucket(values[i], sketch->head.level);
+	coarsen(sketch, missing_levels(numbers, found));
+	pfree(numbers);
+}
+
+static bool
+in_one_bin(void *state, double first, int64 from, double last, int64 to)
+{
+	const Sketch *sketch = state;
+
+	return isfinite(first) && isfinite(last) && first != 0 && last != 0 &&
+		quantiles_bucket(first, sketch->head.level) == quantiles_bucket(last, sketch->head.level);
+}
+
+const AggTally *
+sketch_tally(const FmgrInfo *transfn)
+{
+	static const AggTally one = {takes_fraction,      create_with_fraction, add_counted, NULL,
+								 bytes_with_fraction, .narrow = narrow,     .in_one_bin = in_one_bin};
+	static const AggTally several = {
+		takes_fractions,      create_with_fractions, add_counted,
+		NULL,                 bytes_with_fractions,  .narrow = narrow,
+		.in_one_bin = in_one_bin};
+	static const AggTally kept = {NULL,                create_for_median, add_counted, NULL,
+								  bytes_with_fraction, .narrow = narrow,  .in_one_bin = in_one_bin};
+
+	if (transfn->fn_addr == gpuagg_sketch_transfn)
+		return &one;
+	if (transfn->fn_addr == gpuagg_sketch_multi_transfn)
+		return &several;
+	return transfn->fn_addr == gpuagg_sketch_accum ? &kept : NULL;
 }
 
 /* ---- states ------------------------------------------------------------------------ */

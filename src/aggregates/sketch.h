@@ -11,6 +11,7 @@
 #include "lib/stringinfo.h"
 #include "utils/array.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/aggcall.h"
 
 typedef struct Sketch Sketch;
@@ -61,6 +62,9 @@ extern ArrayType *sketch_percentile_array(Sketch *sketch, const double *fraction
  * greatest of them, approximately. Returns false if there is no finite value.
  */
 extern bool sketch_bins(Sketch *sketch, int n, int64 *counts);
+
+/* Returns how states of gpu_approx_percentile and its like are made of counts; else NULL. */
+extern const AggTally *sketch_tally(const FmgrInfo *transfn);
 
 /* Returns the step that replaces a transition function of sketches, or NULL. */
 extern AggStep sketch_step(const FmgrInfo *transfn);

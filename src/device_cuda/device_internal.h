@@ -220,7 +220,7 @@ typedef struct SetValues
 	DeviceMemory bins;   /* int32 bin of each value's group */
 	DeviceMemory values; /* int64 */
 	DeviceMemory beside; /* int64 wire_beside_code(); NULL if the set has no values beside others */
-	DeviceMemory order;  /* int32 wire_beside_order(); of a counted set, its numbers of rows */
+	DeviceMemory order;  /* int32 wire_beside_order(); of a counted set, places of firsts */
 	DeviceMemory counts; /* SetCounts, which kernels update */
 } SetValues;
 

@@ -221,9 +221,6 @@ extern "C"
 	GpuaggCudaStatus device_list_firsts(const int32_t *bins, const int64_t *values, int64_t n,
 										int32_t *firsts, int32_t *nfirsts, void *workspace,
 										size_t *workspace_bytes, gpuagg_stream stream);
-	/* Sets lengths[i] to the distance of firsts[i] from the next one of these, or from n. */
-	GpuaggCudaStatus device_run_lengths(const int32_t *firsts, int64_t nfirsts, int64_t n,
-										int32_t *lengths, gpuagg_stream stream);
 	/*
 	 * Sets modes[b] to wire_mode_of the most frequent value of each bin b that has values.  The
 	 * modes are 0 before.

@@ -280,24 +280,6 @@ device_list_firsts(const int32_t *bins, const int64_t *values, int64_t n, int32_
 }
 
 __global__ static void
-lengths_kernel(const int32_t *firsts, int64_t nfirsts, int32_t n, int32_t *lengths)
-{
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nfirsts;
-		 i += (int64_t) gridDim.x * blockDim.x)
-		lengths[i] = (i + 1 < nfirsts ? firsts[i + 1] : n) - firsts[i];
-}
-
-GpuaggCudaStatus
-device_run_lengths(const int32_t *firsts, int64_t nfirsts, int64_t n, int32_t *lengths,
-				   gpuagg_stream stream)
-{
-	lengths_kernel<<<grid_for(nfirsts, THREADS), THREADS, 0, stream>>>(firsts, nfirsts, (int32_t) n,
-																	   lengths);
-	CUDA_TRY_LAUNCH("lengths_kernel");
-	return GPUAGG_CUDA_OK;
-}
-
-__global__ static void
 first_kernel(const int32_t *bins, int64_t n, int64_t *first)
 {
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;

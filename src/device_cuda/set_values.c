@@ -13,8 +13,8 @@
  * Values that have others beside them are numbered, and the numbers are sorted: by the order and
  * the code of the value beside, by value, and by bin.  Last, all are moved to their places.
  *
- * Of a counted set, the first of equal values are moved together after the sort, and the numbers of
- * equal values are kept in place of the order.
+ * Of a counted set, the first of equal values are moved together after the sort, and their places
+ * before are kept in place of the order.
  */
 #include <limits.h>
 #include <string.h>
@@ -317,7 +317,7 @@ sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[S
 
 /* ---- counted sets ---- */
 
-/* Leaves each value of a bin once, with the number of its rows.  The values are sorted. */
+/* Leaves each value of a bin once, with the place of the first one.  The values are sorted. */
 static DeviceStatus
 count_values(DeviceQuery *query, SetValues *set, DeviceMemory spare[SPARES], DeviceError *error)
 {
@@ -337,12 +337,11 @@ count_values(DeviceQuery *query, SetValues *set, DeviceMemory spare[SPARES], Dev
 	DEVICE_CHECK(device_query_read(query, &found, nfound, sizeof(found), error));
 	DEVICE_CHECK(memory_reserve(query, values, found * sizeof(int64_t), error));
 	DEVICE_CHECK(memory_reserve(query, bins, found * sizeof(int32_t), error));
-	DEVICE_CHECK(memory_reserve(query, &set->order, found * sizeof(int32_t), error));
 	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), firsts->at, found, values->at,
 							   query->stream));
 	KERNEL_CHECK(
 		device_gather(set->bins.at, sizeof(int32_t), firsts->at, found, bins->at, query->stream));
-	KERNEL_CHECK(device_run_lengths(firsts->at, found, set->n, set->order.at, query->stream));
+	swap_memory(&set->order, firsts);
 	swap_memory(&set->values, values);
 	swap_memory(&set->bins, bins);
 	set->n = found;

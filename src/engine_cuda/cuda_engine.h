@@ -6,6 +6,7 @@
  * picks.c			picks values of groups at the server
  * ordered_sets.c	results of ordered sets
  * top_n.c			states of gpu_max_n and its like
+ * tally_bins.c		counts values by bins, for tallies.c
  * tallies.c		states of aggregates of counted values
  * column_keys.c	keys of groups that are codes of a stored column
  * groups.c			fetches groups of the server in chunks
@@ -157,13 +158,14 @@ cuda_slot_numbers(const WireGroups *groups, const char *buffer, int slot)
 /* Number of positions that are picked together. */
 #define PICK_PLACES 65536
 
-/* Picked values, and what the set has beside them: codes of others, or counts; else NULL. */
+/* Picked values, and what the set has beside them: codes of others, or of a counted
+ * set, places of first rows; else NULL. */
 typedef struct Picked
 {
 	int64 *values;
 	int64 *beside;
 	int32 *order;
-	int32 *counts;
+	int32 *ranks;
 } Picked;
 
 /*
@@ -202,6 +204,15 @@ extern uint32 cuda_tallies_fitting(const CudaEngine *cuda, const WireGroups *gro
 								   const char *buffer, size_t room);
 extern bool cuda_make_tallies(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 							  GroupBatch *out);
+/* tally_bins.c: records that the server's answer is wrong, and returns false. */
+extern bool cuda_invalid_counts(CudaEngine *cuda);
+/*
+ * Adds the n values of a group from position `first` on, which have so many rows, to a
+ * state, bin by bin. *too_many: there are so many bins that all values should be read; none is added
+ * then. Returns false if the session is lost.
+ */
+extern bool cuda_tally_bins(CudaEngine *cuda, int set, int64 first, int64 n, int64 rows,
+							const struct AggTally *tally, void *state, bool *too_many);
 
 /*
  * column_keys.c: unpacks key `k` of n groups, whose codes are those of a stored column, with values

@@ -39,8 +39,8 @@ cuda_pick_pairs(CudaEngine *cuda, int set, const int32 *places, uint32 n, const 
 		memcpy(to->beside, values, n * sizeof(int64));
 		memcpy(to->order, values + n * sizeof(int64), n * sizeof(int32));
 	}
-	if (to->counts)
-		memcpy(to->counts, values, n * sizeof(int32));
+	if (to->ranks)
+		memcpy(to->ranks, values, n * sizeof(int32));
 	cuda->bytes_from_device += end - wire_picked_at(n);
 	return true;
 }

@@ -5,8 +5,8 @@
  *
  * Values of types without codes are numbers in a dictionary, in which NULL has one, too.
  *
- * Nothing that the server says is believed: values must ascend, numbers must be those of values,
- * and the numbers of rows must add up to that of the group.
+ * Nothing that the server says is believed: values must ascend, and so must the places of their
+ * first rows, and codes must be those of values.
  */
 #include "postgres.h"
 
@@ -19,6 +19,12 @@
 #include "groups/value_store.h"
 #include "operators/select.h"
 
+/*
+ * Groups with more values are added bin by bin where this changes nothing. A search takes some ten
+ * picks, and a value that is read some ten ns.
+ */
+#define BINNED_VALUES 32768
+
 /* Bytes of a numeric of 64 bits in memory, at most. */
 #define NUMERIC_BYTES 48
 
@@ -29,6 +35,7 @@ typedef struct ValueReader
 	int set;
 	const int64 *firsts;   /* [group] position of its first value */
 	const int64 *distinct; /* [group] number of its values */
+	int64 most;            /* groups with more values are skipped */
 	int ngroups;
 	int group;  /* the next value that will be picked is one of this group */
 	int64 next; /* the number of that value in the group */
@@ -90,15 +97,6 @@ cuda_tallies_fitting(const CudaEngine *cuda, const WireGroups *groups, const cha
 	return bytes > room && n > 1 ? n - 1 : n;
 }
 
-/* Records that the server's answer is wrong, and returns false. */
-static bool
-fail_invalid(CudaEngine *cuda)
-{
-	strlcpy(cuda->client->failure, "the GPU server sent invalid counts of values",
-			sizeof(cuda->client->failure));
-	return false;
-}
-
 /* Picks the next values. Returns false if the session is lost. */
 static bool
 pick_more(ValueReader *reader)
@@ -109,28 +107,28 @@ pick_more(ValueReader *reader)
 		int64 left = reader->distinct[reader->group] - reader->next;
 		int64 first = reader->firsts[reader->group] + reader->next;
 
-		if (left <= 0)
+		if (left <= 0 || reader->distinct[reader->group] > reader->most)
 		{
 			reader->group++;
 			reader->next = 0;
 			continue;
 		}
 		if (first < 0 || first >= PG_INT32_MAX)
-			return fail_invalid(reader->cuda);
+			return cuda_invalid_counts(reader->cuda);
 		reader->places[reader->n++] = (int32) first;
 		reader->next++;
 	}
 	return cuda_pick_pairs(reader->cuda, reader->set, reader->places, reader->n, &reader->picked);
 }
 
-/* Reads the next value and its number of rows. Returns false if the session is lost. */
+/* Reads the next value, and the place of its first row. Returns false if the session is lost. */
 static inline bool
-read_value(ValueReader *reader, int64 *code, int64 *count)
+read_value(ValueReader *reader, int64 *code, int64 *row)
 {
 	if (reader->at == reader->n && !pick_more(reader))
 		return false;
 	*code = reader->picked.values[reader->at];
-	*count = reader->picked.counts[reader->at++];
+	*row = reader->picked.ranks[reader->at++];
 	return true;
 }
 
@@ -186,23 +184,71 @@ static bool
 add_values(StateMaker *maker, int64 n, int64 rows, ValueReader *reader)
 {
 	MemoryContext old = MemoryContextSwitchTo(maker->conversions);
-	bool ok = true;
-	int64 code, count, before = 0;
+	int64 code = 0, row = 0;
+	bool ok = n == 0 || read_value(reader, &code, &row);
+	int64 end = row + rows;
 
 	for (int64 i = 0; i < n && ok; i++)
 	{
-		ok = read_value(reader, &code, &count);
+		int64 before = code, from = row;
+
+		row = end;
+		if (i + 1 < n)
+			ok = read_value(reader, &code, &row);
 		if (!ok)
 			break;
-		ok = count >= 1 && count <= rows && (i == 0 || code > before) &&
-			add_code(maker, code, count);
+		/* rows are left for all values, and each has some */
+		ok = row > from && row <= end && (i + 1 == n || code > before) &&
+			add_code(maker, before, row - from);
 		if (!ok)
-			fail_invalid(reader->cuda);
-		rows -= count;
-		before = code;
+			cuda_invalid_counts(reader->cuda);
 	}
 	MemoryContextSwitchTo(old);
-	return ok && (rows == 0 || fail_invalid(reader->cuda));
+	return ok && (n > 0 || rows == 0 || cuda_invalid_counts(reader->cuda));
+}
+
+/* Returns the number of values from which on those of a bin are added together. */
+static int64
+most_single_values(const FallbackAgg *fallback, const ColumnSpec *spec)
+{
+	const AggTally *tally = fallback->tally;
+
+	return spec->type == COLUMN_F64 && tally->narrow &&
+			(!tally->only_results || fallback->only_result) ?
+		BINNED_VALUES :
+		PG_INT32_MAX;
+}
+
+/*
+ * Adds the values of a group with many values, bin by bin. Where these bins are too many, all
+ * values are read.
+ */
+static bool
+add_binned(StateMaker *maker, int g, int64 rows, const ValueReader *groups)
+{
+	int64 first = groups->firsts[g], n = groups->distinct[g];
+	bool too_many;
+	ValueReader reader = *groups;
+	bool ok;
+
+	if (!cuda_tally_bins(groups->cuda, groups->set, first, n, rows, maker->fallback->tally,
+						 state_of(maker), &too_many))
+		return false;
+	if (!too_many)
+		return true;
+	reader.firsts += g;
+	reader.distinct += g;
+	reader.most = PG_INT32_MAX;
+	reader.ngroups = 1;
+	reader.group = reader.next = reader.n = reader.at = 0;
+	reader.places = palloc(sizeof(int32) * PICK_PLACES);
+	reader.picked.values = palloc(sizeof(int64) * PICK_PLACES);
+	reader.picked.ranks = palloc(sizeof(int32) * PICK_PLACES);
+	ok = add_values(maker, n, rows, &reader);
+	pfree(reader.places);
+	pfree(reader.picked.values);
+	pfree(reader.picked.ranks);
+	return ok;
 }
 
 /* Makes the states of one aggregate. */
@@ -225,31 +271,35 @@ make_states(CudaEngine *cuda, int f, const WireGroups *groups, const char *buffe
 						  .set = slots->set,
 						  .firsts = cuda_slot_numbers(groups, buffer, slots->first),
 						  .distinct = cuda_slot_numbers(groups, buffer, slots->distinct),
+						  .most = most_single_values(fallback, maker.spec),
 						  .ngroups = out->ngroups,
 						  .places = palloc(sizeof(int32) * PICK_PLACES),
 						  .picked.values = palloc(sizeof(int64) * PICK_PLACES),
-						  .picked.counts = palloc(sizeof(int32) * PICK_PLACES)};
+						  .picked.ranks = palloc(sizeof(int32) * PICK_PLACES)};
 	bool ok = true;
 
 	for (int g = 0; g < out->ngroups && ok; g++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (numbers[g] < 0 || rows[g] < numbers[g] || reader.distinct[g] < 0 ||
-			reader.distinct[g] > numbers[g])
+		/* so a wrong answer takes no more memory than one of the query's rows might */
+		if (numbers[g] < 0 || rows[g] < numbers[g] || (uint64) rows[g] > cuda->rows_given ||
+			reader.distinct[g] < 0 || reader.distinct[g] > Min(numbers[g], PG_INT32_MAX))
 		{
-			ok = fail_invalid(cuda);
+			ok = cuda_invalid_counts(cuda);
 			break;
 		}
 		maker.state = NULL;
 		if (rows[g] > numbers[g])
 			add_nulls(&maker, rows[g] - numbers[g]);
-		ok = add_values(&maker, reader.distinct[g], numbers[g], &reader);
+		ok = reader.distinct[g] > reader.most ?
+			add_binned(&maker, g, numbers[g], &reader) :
+			add_values(&maker, reader.distinct[g], numbers[g], &reader);
 		out->fallbacks[f][g] = PointerGetDatum(maker.state);
 		out->fallback_nulls[f][g] = maker.state == NULL;
 	}
 	pfree(reader.places);
 	pfree(reader.picked.values);
-	pfree(reader.picked.counts);
+	pfree(reader.picked.ranks);
 	return ok;
 }
 

@@ -317,7 +317,7 @@ check_picked(QueryRun *run, uint64_t key, int64_t first)
 #define MOST_COUNTED 100
 
 /*
- * Checks the first values of set 2 in a group, and their numbers of rows. values: those of the
+ * Checks the first values of set 2 in a group, and their places. values: those of the
  * group's n rows, sorted; first, distinct: the position of the first one, and how many there are
  */
 static bool
@@ -327,7 +327,7 @@ check_counted(QueryRun *run, const int64_t *values, int n, int64_t first, int64_
 	WirePick pick = {.set = 2, .n = (uint32_t) count};
 	int32_t places[MOST_COUNTED];
 	const int64_t *picked = (const int64_t *) (run->arena[0] + wire_picked_at(count));
-	const int32_t *counts = (const int32_t *) (picked + count);
+	const int32_t *found = (const int32_t *) (picked + count);
 	DeviceError error = {""};
 
 	if (count == 0)
@@ -343,8 +343,8 @@ check_counted(QueryRun *run, const int64_t *values, int n, int64_t first, int64_
 
 		while (end < n && values[end] == values[at])
 			end++;
-		CHECK(picked[i] == values[at] && counts[i] == end - at,
-			  "%s: distinct value %d of a group, or its number of rows", run->c->name, i);
+		CHECK(picked[i] == values[at] && found[i] - found[0] == at,
+			  "%s: distinct value %d of a group, or its place", run->c->name, i);
 		at = end;
 	}
 	return true;

@@ -217,17 +217,6 @@ device_list_firsts(const int32_t *bins, const int64_t *values, int64_t n, int32_
 }
 
 GpuaggCudaStatus
-device_run_lengths(const int32_t *firsts, int64_t nfirsts, int64_t n, int32_t *lengths,
-				   gpuagg_stream stream)
-{
-	(void) stream;
-	LAUNCH();
-	for (int64_t i = 0; i < nfirsts; i++)
-		lengths[i] = (int32_t) ((i + 1 < nfirsts ? firsts[i + 1] : n) - firsts[i]);
-	return GPUAGG_CUDA_OK;
-}
-
-GpuaggCudaStatus
 device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_stream stream)
 {
 	(void) stream;
