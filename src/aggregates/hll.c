@@ -317,10 +317,9 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
 	HllState *state;
 
-	state = PG_ARGISNULL(0) ? hll_create(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	if (PG_ARGISNULL(1))
-		PG_RETURN_POINTER(state);
-
+		RETURN_STATE_UNCHANGED();
+	state = PG_ARGISNULL(0) ? hll_create(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	if (type == NULL)
 	{
 		type = argtype_hashable(get_fn_expr_argtype(fcinfo->flinfo, 1));

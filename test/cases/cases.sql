@@ -4,7 +4,7 @@
 CREATE TABLE sample (g int, i int, h int, f bool, n int, k int, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, num numeric(14, 2), s text, d date, b bool,
 	x float8, y float8, w float8, m float8);
 CREATE TABLE differences (name text, call text, way text, settings text, seed float8, key text, actual text, expected text);
-CREATE TABLE tried (name text, way text, cases bigint);
+CREATE TABLE tried (name text, way text, cases bigint, on_gpu bool);
 CREATE TABLE actual (key text, answer text);
 CREATE TABLE expected (key text, answer text);
 
@@ -54,6 +54,7 @@ BEGIN
 	IF random() < 0.25 AND way <> 'expected' THEN
 		settings := settings || '{work_mem=64kB}'::text[];
 	END IF;
+	settings := settings || ('gpuagg.engine=' || pick(VARIADIC string_to_array(current_setting('cases.engines'), ',')));
 	FOREACH setting IN ARRAY '{gpuagg.enabled=on,gpuagg.require=allow,gpuagg.feed=auto,gpuagg.cache=off,max_parallel_workers_per_gather=0,work_mem=4MB}' || settings LOOP
 		PERFORM set_config(split_part(setting, '=', 1), split_part(setting, '=', 2), false);
 	END LOOP;
@@ -71,12 +72,17 @@ CREATE FUNCTION query_of(expression text, way text, frame text) RETURNS text LAN
 	FROM (SELECT replace(regexp_replace(expression, '\[([a-z]\w*)\]', 'array_agg(\1){over}', 'g'), '{over}',
 		CASE way WHEN 'filter' THEN ' FILTER (WHERE f)' WHEN 'window' THEN ' OVER w' ELSE '' END)) s(e) $$;
 
+-- The number of custom scans of this database on the GPU engine.
+CREATE FUNCTION gpu_scans() RETURNS numeric LANGUAGE sql VOLATILE AS $$
+	SELECT coalesce(sum(calls), 0) FROM gpuagg_stats WHERE event = 'taken' AND engine = 'cuda' AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) $$;
+
 -- Compares a call with its definition for all groups of the sample.
 CREATE PROCEDURE compare(name text, kind text, call text, definition text, seed float8, ways text DEFAULT 'core,scan,rows,cached,parallel,core parallel,filter,window,nested,sets') LANGUAGE plpgsql AS $$
 DECLARE
 	way text := pick(VARIADIC string_to_array(ways, ','));
 	frame text := pick('BETWEEN 3 PRECEDING AND CURRENT ROW', 'BETWEEN 2 PRECEDING AND 2 FOLLOWING', 'BETWEEN 1 FOLLOWING AND 4 FOLLOWING', 'UNBOUNDED PRECEDING');
 	settings text := choose_settings(way);
+	scans numeric := gpu_scans();
 BEGIN
 	TRUNCATE actual, expected;
 	BEGIN
@@ -86,7 +92,7 @@ BEGIN
 	END;
 	PERFORM choose_settings('expected');
 	EXECUTE 'INSERT INTO expected SELECT * FROM (' || query_of(definition, way, frame) || ') s';
-	INSERT INTO tried SELECT name, way, count(*) FROM expected;
+	INSERT INTO tried SELECT name, way, count(*), gpu_scans() > scans FROM expected;
 	INSERT INTO differences SELECT name, call, way, settings, seed, e.key, a.answer, e.answer FROM actual a FULL JOIN expected e USING (key)
 	WHERE a.key IS NULL OR e.key IS NULL OR NOT coalesce(agrees(kind, a.answer, e.answer), false) LIMIT 5;
 END $$;
@@ -116,6 +122,8 @@ DECLARE
 	by_group constant text := 'core,scan,rows,cached,parallel,core parallel,filter,window,nested';
 	by_query constant text := 'core,scan,rows,cached,parallel,core parallel';
 	constant_k text := int_between(1, 12);
+	nbins text := int_between(2, 40);
+	scale text := int_between(-10, 20);
 	largest text := pick('true', 'false');
 	smallest text := CASE largest WHEN 'true' THEN 'false' ELSE 'true' END;
 	suffix text;
@@ -127,6 +135,7 @@ BEGIN
 	CALL compare('value_counts rows', 'same', format('shown_counts(gpu_value_counts(%s, %s){over})', value, constant_k),
 		format('d_count_rows(d_counts([%s], %s)::jsonb)', value, constant_k), seed);
 	CALL compare('top_k', 'same', format('gpu_top_k(%s, k){over}::text', value), format('d_counts([%s], ([k])[1], true)', value), seed, by_group);
+	CALL compare('top_k of a constant', 'same', format('gpu_top_k(%s, %s){over}::text', value, constant_k), format('d_counts([%s], %s, true)', value, constant_k), seed);
 	CALL compare('value_counts merged', 'same', merged('%s::text', 'gpu_value_counts(anyelement, int4)', value || ', k', 'jsonb'), format('d_counts([%s], ([k])[1])', value), seed, by_query);
 	CALL compare('entropy merged', 'near', merged('%s::text', 'gpu_entropy(anyelement)', value, 'float8'), format('d_entropy([%s])', value), seed, by_query);
 	CALL compare('entropy', 'near', format('gpu_entropy(%s){over}::text', value), format('d_entropy([%s])', value), seed);
@@ -159,9 +168,18 @@ BEGIN
 		format('d_percentiles([%s]::float8[], ''{0,0.1,0.5,0.9,1}'')', value), seed);
 	CALL compare('approx_percentile', 'same', format('positive_zeros(gpu_approx_percentile(%s, ''{0.25,0.99}''::float8[]){over})', value), format('d_percentiles([%s]::float8[], ''{0.25,0.99}'')', value), seed);
 	value := pick('i2', 'i4', 'i8', 'f4', 'f8', 'num', 's', 'd', 'b', 'x');
-	CALL compare('approx_count_distinct state', 'sketch', format('gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(%s){over})::text', value), format('d_distinct([%s])', value), seed);
+	CALL compare('approx_count_distinct state', 'sketch', format('coalesce(gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(%s){over}), 0)::text', value), format('d_distinct([%s])', value), seed);
 	CALL compare('approx_count_distinct merged', 'same', merged_sketch('(%s)::text', 'gpu_approx_count_distinct', value), format('SELECT g, gpu_approx_count_distinct_state(%s)::text FROM sample GROUP BY g', value), seed, by_query);
-	CALL compare('approx_count_distinct', 'same', format('(gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(%s){over}) = gpu_approx_count_distinct(%1$s){over})::text', value), '(coalesce([i], ''{}'') IS NOT NULL)::text', seed);
+	CALL compare('approx_count_distinct', 'same', format('(coalesce(gpu_approx_count_distinct_estimate(gpu_approx_count_distinct_state(%s){over}), 0) = gpu_approx_count_distinct(%1$s){over})::text', value), '(coalesce([i], ''{}'') IS NOT NULL)::text', seed);
+	-- histograms of unknown range, equal depth and exponential buckets
+	value := pick('x', 'i4', 'i8', 'f4', 'f8', 'm', 'w');
+	CALL compare('histogram_auto', 'same', format('auto_actual(gpu_histogram_auto(%s, %s))', value, nbins), format('auto_expected([%s]::float8[], %s)', value, nbins), seed,
+		'core,scan,rows,cached,parallel,core parallel,nested,sets');
+	value := pick('x', 'i4', 'i8', 'f4', 'f8', 'm', 'w');
+	CALL compare('histogram_equidepth', 'same', format('depth_actual(gpu_histogram_equidepth(%s, %s){over})', value, nbins), format('depth_expected([%s]::float8[], %s)', value, nbins), seed);
+	value := pick('x', 'i4', 'i8', 'f4', 'f8', 'm', 'w');
+	CALL compare('exp_histogram', 'same', format('exp_actual(gpu_exp_histogram(%s, %s){over})', value, scale),
+		format('exp_expected([%s]::float8[], array_fill(%s, ARRAY[greatest(cardinality([i]), 0)]))', value, scale), seed, by_query || ',nested,sets');
 	-- two dimensions
 	parts := string_to_array(pick('x|0::float8, 10::float8|5|y|-5::float8, 20::float8|4', 'x|3::float8, -3::float8|3|y|0::float8, 1::float8|1', 'y|-2e307::float8, 2e307::float8|3|x|10::float8, 0::float8|2', 'f8|-1e10::float8, 1e10::float8|4|num|0::float8, 50::float8|3', 'i4|-7::float8, 93::float8|10|f4|100::float8, -100::float8|2',
 		'x|-0.5::float8, 12.5::float8|2|y|0::float8, 3::float8|2'), '|');
@@ -223,6 +241,6 @@ BEGIN
 			|| CASE WHEN d.name ~ '^[sdb]$' THEN '0' ELSE coalesce(positive_zeros(CASE WHEN d.count > 0 THEN ARRAY[d.q1, d.median, d.q3] END::float8[]), '') || coalesce(d.histogram, '') END
 		FROM gpuagg_describe('described') d;
 	END LOOP;
-	INSERT INTO tried SELECT 'describe', way, count(*) FROM expected;
+	INSERT INTO tried SELECT 'describe', way, count(*), false FROM expected;
 	INSERT INTO differences SELECT 'describe', 'gpuagg_describe', way, settings, seed, e.key, a.answer, e.answer FROM actual a FULL JOIN expected e USING (key) WHERE a.answer IS DISTINCT FROM e.answer LIMIT 5;
 END $$;

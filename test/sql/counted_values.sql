@@ -91,5 +91,17 @@ CREATE VIEW cached_counts AS SELECT k, gpu_value_counts(i2, 3) AS a, gpu_entropy
 SELECT pg_temp.compared('SELECT * FROM cached_counts') AS first, pg_temp.compared('SELECT * FROM cached_counts') AS second, pg_temp.compared('SELECT * FROM cached_counts') AS third;
 SELECT pg_temp.compared('SELECT name, gpu_value_counts(t, 3), gpu_value_counts(name) FROM counted GROUP BY name') AS with_text_keys;
 DROP VIEW cached_counts;
-DROP TABLE counted;
+-- sketches of percentiles, and groups of so many values that the GPU engine reads only some of each bin
+CREATE TABLE many_values AS SELECT i % 8 = 0 AS k, CASE WHEN i % 1001 = 0 THEN NULL WHEN i % 5000 = 7 THEN 'nan' WHEN i % 5003 = 9 THEN 'inf' WHEN i % 7001 = 0 THEN '-inf' ELSE (hashint4(i) / 1e9) ^ 3 END::float8 AS x,
+	exp(hashint4(i + 1) / 1e8::float8) * (-1) ^ i AS y, i / 1000.0::float8 AS z, -0.0::float8 AS zero FROM generate_series(1, 60000) i;
+VACUUM ANALYZE many_values;
+SELECT pg_temp.compared(replace(q, 'aggregates', calls)) AS taken, calls FROM (VALUES ('gpu_histogram_auto(x, 50), gpu_histogram_equidepth(x, 20), gpu_exp_histogram(x, 20), gpu_approx_percentile(x, 0.3)'),
+	('gpu_approx_percentile(y, ''{0,0.1,NULL,0.99,1}''::float8[]), gpu_approx_percentile_state(y), gpu_exp_histogram(y, 3) FILTER (WHERE z > 3), gpu_histogram_auto(y, 2)'), ('gpu_histogram_equidepth(z, 7), gpu_approx_percentile_state(z), gpu_histogram_auto(z, 50000), gpu_histogram_equidepth(y, 9000)'),
+	('gpu_mad(x), gpu_approx_percentile_state(zero), gpu_approx_percentile(x, ''{}''::float8[])')) c (calls), (VALUES ('SELECT k, aggregates FROM many_values GROUP BY k'), ('SELECT aggregates FROM many_values')) q (q);
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_histogram_equidepth(float8, int4)', z, 4)), 'gpu_histogram_equidepth(float8, int4)', NULL::gpuagg_equidepth)::text = gpu_histogram_equidepth(z, 4)::text AS state_has_all_values
+FROM many_values;
+SELECT pg_temp.compared('SELECT k, gpu_approx_percentile(f8, 0.4), gpu_approx_percentile_state(i4), gpu_approx_percentile(odd, ''{0.1,0.9}''::float8[]) FILTER (WHERE even) FROM counted GROUP BY k') AS percentiles;
+SELECT pg_temp.compared('SELECT k, gpu_approx_percentile(f8, NULL) FROM counted GROUP BY k', 'cpu') AS no_fraction;
+SELECT gpu_approx_percentile(f8, '{0.1,2}'::float8[]) FROM counted;
+DROP TABLE counted, many_values;
 DROP TYPE size;
