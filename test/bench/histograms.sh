@@ -5,6 +5,8 @@
 #
 #	LIBRARY		DuckDB's library, see duckdb.sh
 #	ONLY		a regular expression: the names of the queries that run
+#	GPU			1: times of the GPU engine, too, on a GPU host. All times are then elapsed ones, with THREADS threads or
+#				processes (default: the machine's processors), but one process beside the GPU. Plain SQL runs once
 #
 # One process, the column cache is warm, DuckDB has one thread. Prints the median of processor time in ms of each query, without groups and by
 # 100 groups, and the quotients. Answers are compared where they have the same form, floats to nine digits.
@@ -24,15 +26,17 @@ cleanup() {
 }
 trap cleanup EXIT
 pg_need && { [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install; } || exit 1
-pg_start "shared_preload_libraries='gpuagg'" shared_buffers=512MB gpuagg.cache_memory=256MB autovacuum=off jit=off work_mem=256MB \
-	max_parallel_workers_per_gather=0 gpuagg.engine=cpu || exit 1
+gpu=${GPU:-} threads=${THREADS:-$([[ -z ${GPU:-} ]] && echo 1 || nproc)}
+pg_start "shared_preload_libraries='gpuagg'" "shared_buffers=$((rows / 4000 + 256))MB" "gpuagg.cache_memory=$((rows / 8000 + 128))MB" autovacuum=off jit=off work_mem=256MB \
+	max_worker_processes=64 max_parallel_workers=64 "max_parallel_workers_per_gather=$((threads - 1))" gpuagg.engine=cpu ${SERVER:+"gpuagg.server_program='$SERVER'"} || exit 1
 sql -c "SET client_min_messages = warning; CREATE EXTENSION gpuagg" \
 	-c "CREATE TABLE t AS SELECT (h % 100)::int AS g, (1000 * ((h >> 8) % 10007 / 10007.0) ^ 4)::int AS i, ((h >> 12) % ($rows / 2 + 1))::int AS u,
 		exp(((h >> 16) % 1000003) / 1000003.0::float8 * 4.6) AS x, 100 * sqrt(((h >> 20) % 1000003) / 1000003.0::float8) AS y
 		FROM (SELECT abs(hashint8extended(n, 1)) AS h FROM generate_series(1::int8, $rows) n) s" \
-	-c "VACUUM (FREEZE, ANALYZE) t" || exit 1
+	-c "VACUUM (FREEZE, ANALYZE) t" -c "SELECT gpuagg_cache_prewarm('t')" >/dev/null || exit 1
+[[ -z $gpu ]] || pg_await_server || exit 1
 if [[ -e $library ]]; then
-	duck_start 1
+	duck_start "$threads"
 	duck_copy t
 else
 	echo "without DuckDB: its library is not found, see duckdb.sh"
@@ -66,6 +70,31 @@ cpu() {
 	} | sql | awk 'NR % 2 {from = $1; next} NR > 2 {print ($1 - from) / 1e6}' | median
 }
 
+# elapsed SYSTEM QUERY: prints the median of elapsed times in ms; the first execution does not count, but of plain SQL. Of the GPU engine, "cpu" if it
+# did not run the query
+elapsed() {
+	local r settings last=$repeat
+
+	case $1 in
+	duckdb)
+		echo "$2" >"$work/timed.sql"
+		for ((r = 0; r <= repeat; r++)); do duck "$work/timed.sql"; done | awk 'NR > 1 {print $2}' | median
+		return ;;
+	plain) settings="SET gpuagg.enabled = off" last=0 ;;
+	gpuagg) settings="SET gpuagg.require = require; SET gpuagg.cache = eager" ;;
+	gpu) settings="SET gpuagg.require = require; SET gpuagg.cache = eager; SET gpuagg.engine = cuda; SET max_parallel_workers_per_gather = 0" ;;
+	esac
+	if [[ $1 == gpu ]] && ! sql -c "$settings" -c "EXPLAIN (ANALYZE, COSTS OFF) $2" | grep -q 'Engine: cuda'; then
+		echo cpu
+		return
+	fi
+	{
+		echo "$settings;"
+		echo '\timing on'
+		for ((r = 0; r <= last; r++)); do printf '%s\n' "$2 \\g /dev/null"; done
+	} | sql | awk -v skip="$((last > 0))" '/^Time:/ && ++n > skip {print $2}' | median
+}
+
 # answer SYSTEM QUERY: prints the answer, with commas between all numbers, and sorted
 answer() {
 	if [[ $1 == duckdb ]]; then
@@ -76,7 +105,8 @@ answer() {
 	fi | tr -d '"[]{} ' | sort -t, -n
 }
 
-printf '%-34s%10s%10s%10s%14s%14s\n' "ms of processor time" plain gpuagg DuckDB plain/gpuagg DuckDB/gpuagg
+[[ -z $gpu ]] || printf '%-34s%10s%10s%10s%10s\n' "ms, $rows rows, $threads threads" plain cpu gpu DuckDB
+[[ -n $gpu ]] || printf '%-34s%10s%10s%10s%14s%14s\n' "ms of processor time" plain gpuagg DuckDB plain/gpuagg DuckDB/gpuagg
 while IFS=$'\x1f' read -r name plain gpuagg duckdb compared; do
 	[[ $name =~ ${ONLY:-.} ]] || continue
 	for grouped in "" 1; do
@@ -88,6 +118,12 @@ while IFS=$'\x1f' read -r name plain gpuagg duckdb compared; do
 				answer "$system" "$([[ $system == gpuagg ]] && echo "$b" || echo "$c")" >"$work/found"
 				awk -F, -v other="$work/expected" -v absolute=1e-9 -f "$here/compare.awk" "$work/found" | cut -c1-300 || { echo "$name: another answer of $system"; status=1; }
 			done
+		fi
+		if [[ -n $gpu ]]; then
+			z=-
+			[[ -z ${duck_pid:-} ]] || z=$(elapsed duckdb "$c")
+			printf '%-34s%10s%10s%10s%10s\n' "$name${grouped:+, 100 groups}" "$(elapsed plain "$a")" "$(elapsed gpuagg "$b")" "$(elapsed gpu "$b")" "$z"
+			continue
 		fi
 		x=$(cpu plain "$a") y=$(cpu gpuagg "$b") z=
 		[[ -z ${duck_pid:-} ]] || z=$(cpu duckdb "$c")
