@@ -494,7 +494,6 @@ extern "C"
 	{
 		unsigned long long groups;    /* different keys */
 		unsigned long long overflows; /* partitions with too many groups */
-		unsigned long long most;      /* groups of the partition that has most */
 	} GpuaggKeyCounts;
 
 	typedef struct GpuaggKeyParts
@@ -511,8 +510,7 @@ extern "C"
 		int32_t *bins;     /* [group]; the caller fills it */
 		int dense;         /* gpuagg_group_adopt was called: the bins are the numbers of groups */
 		int nparts;        /* partitions */
-		int most_groups;   /* groups of a partition, at most; the caller may lower it to counts->most,
-							  so that more partitions fit into shared memory */
+		int most_groups;   /* groups of a partition, at most */
 		int most_splits;   /* split partitions */
 		uint32_t *first;   /* [partition] first group */
 		uint32_t *ngroups; /* [partition] groups */

@@ -291,7 +291,6 @@ static __device__ __forceinline__ void
 take_groups(const NumberArgs &args, const HistItem &item, NumberBlock &block)
 {
 	block.first = (u32) atomicAdd(&args.counts->groups, (u64) block.used);
-	atomicMax(&args.counts->most, (u64) block.used);
 	args.first[item.part] = block.first;
 	args.ngroups[item.part] = block.used;
 }
@@ -437,7 +436,6 @@ gather_split_groups_kernel(const __grid_constant__ NumberArgs args)
 		if (threadIdx.x == 0)
 		{
 			first = (u32) atomicAdd(&args.counts->groups, (u64) n);
-			atomicMax(&args.counts->most, (u64) n);
 			args.first[args.split_part[s]] = first;
 			args.ngroups[args.split_part[s]] = n;
 		}

@@ -191,16 +191,6 @@ load_keys(const ScatterKeysArgs &args, const KeyTile &tile, K (&key)[ITEMS])
 	return ok;
 }
 
-/* Loads the first column of a tile that has one; `ok` has a bit for each row. */
-template <typename T, int ITEMS>
-static __device__ __forceinline__ void
-load_first_column(const ScatterKeysArgs &args, bool column, const KeyTile &tile, u32 ok,
-				  T (&v)[ITEMS])
-{
-	if (column)
-		part_load<T>(ok, args.columns.from[0], tile.base, v);
-}
-
 /* Returns `ok` without the rows that the filter leaves out. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -239,8 +229,6 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, ITEMS < PARTITION_ROWS_PER_THREAD
 	typedef typename MovedKey<BYTES>::type K;
 	typedef typename MovedValue<WIDTH>::type T;
 	constexpr u32 ROWS = ITEMS * PARTITION_THREADS_PER_BLOCK;
-	/* the values of the next tile are in flight, too, while this one is written */
-	constexpr bool AHEAD = !MORE && sizeof(K) + sizeof(T) <= 16;
 	PartTile t = {args.parts, sizeof(K), (u32) args.stage_bytes, ROWS};
 	PutKey<K> put = {(K *) args.to};
 	bool numbers = WIDTH == 4 && !SECOND && args.row,
@@ -249,7 +237,6 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, ITEMS < PARTITION_ROWS_PER_THREAD
 	KeyTiles<SECOND, ROWS> tiles;
 	KeyTile tile;
 	K key[ITEMS];
-	T v[ITEMS];
 	u32 ok;
 
 	wait_for_predecessor();
@@ -258,18 +245,17 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, ITEMS < PARTITION_ROWS_PER_THREAD
 	tiles.init(args);
 	tile = tiles.at(args, blockIdx.x);
 	ok = load_keys(args, tile, key);
-	if (AHEAD)
-		load_first_column(args, column, tile, ok, v);
 	for (u64 i = blockIdx.x; i < tiles.total; i += gridDim.x)
 	{
 		KeyTile next = tiles.at(args, i + gridDim.x);
 		u32 place[ITEMS]; /* the partition above 16 bits of the place */
+		T v[ITEMS];
 		TilePartitions used;
 		u32 moved = args.filter ? filter_keys<ITEMS>(args, tile, ok) : ok;
 
-		if (!AHEAD)
-			load_first_column(args, column, tile, moved, v);
-		if (numbers)
+		if (column)
+			part_load<T>(moved, args.columns.from[0], tile.base, v);
+		else if (numbers)
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				v[j] = (T) (tile.base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x);
@@ -297,8 +283,6 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, ITEMS < PARTITION_ROWS_PER_THREAD
 		/* further columns need the registers */
 		if (!MORE)
 			ok = load_keys(args, next, key);
-		if (AHEAD)
-			load_first_column(args, column, next, ok, v);
 		part_write<K, T, ITEMS>(t, used, put, out);
 		for (int c = column; MORE && c < args.columns.n; c++)
 			part_move_column<WIDTH>(t, used.total, moved, place, args.columns.from[c], tile.base,

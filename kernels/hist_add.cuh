@@ -354,14 +354,6 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 	__syncwarp();
 }
 
-/* Returns whether the operator of an extreme is a minimum; the others are maxima. */
-static __device__ __forceinline__ bool
-is_minimum(int op)
-{
-	return op == MONOID_MIN_I32 || op == MONOID_MIN_I64 || op == MONOID_MIN_DEC ||
-		op == MONOID_MIN_F64;
-}
-
 /*
  * Adds 64-bit integers or doubles, whose bits are in v, to minima or maxima.  A decimal with code
  * 0, which stands for an empty bin, changes the state instead.
@@ -372,18 +364,11 @@ add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&a
 			 const u64 (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[s];
-	/* max_code() of all items, with the operator's cases outside the loop */
-	bool doubles = slot.op == MONOID_MIN_F64 || slot.op == MONOID_MAX_F64;
-	u64 flip = is_minimum(slot.op) ? ~0ULL : 0, code[ITEMS];
+	u64 code[ITEMS];
 
-	if (doubles)
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			code[j] = f64_order_code(v[j]) ^ flip;
-	else
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			code[j] = v[j] ^ 1ULL << 63 ^ flip;
+	for (int j = 0; j < ITEMS; j++)
+		code[j] = max_code(slot.op, v[j]);
 	add_maxima(place, at, code, in);
 	if (slot.wide_state)
 	{

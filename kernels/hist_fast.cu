@@ -132,6 +132,14 @@ bin_column(const HistArgs &args, const FastArgs &fast)
  * is still right; it only lets more rows through. While a bin is empty, any value passes.
  */
 
+/* Returns whether the operator is a minimum; the others are maxima. */
+static __device__ __forceinline__ bool
+is_minimum(int op)
+{
+	return op == MONOID_MIN_I32 || op == MONOID_MIN_I64 || op == MONOID_MIN_DEC ||
+		op == MONOID_MIN_F64;
+}
+
 /*
  * Returns the bound (see above), given that the extremes of all bins have at least this code
  * (max_code). The bound of integers is the first value with a greater code. The bound of doubles is
@@ -526,8 +534,8 @@ __launch_bounds__(fast_sm_threads(KIND), 1)
 
 /*
  * Adds partitioned rows, work item by work item, and combines them with states. A multiprocessor
- * has several blocks, as many as the bins leave shared memory for: one adds rows while others wait
- * for theirs, or for states. They divide its threads.
+ * has two blocks, or one with twice the threads if the bins need more than half of its shared
+ * memory.
  */
 template <int KIND>
 static __global__ void
@@ -590,13 +598,10 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 
 	void (*kernel)(HistArgs, FastArgs) = accumulate_fast_partition_kernel<KIND>;
 	size_t bytes = (size_t) args.words * (args.pass_bins << args.log2_max_copies) * sizeof(u32);
-	int blocks = 1;
+	/* the system reserves 1 KB for each block */
+	int blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
-	/* the system reserves 1 KB for each block */
-	while (args.part.item && blocks < FAST_MAX_BLOCKS_PER_SM &&
-		   2 * blocks * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm)
-		blocks *= 2;
 	/* a COUNT alone comes here only if rows are partitioned */
 	if constexpr (KIND != FAST_NONE)
 		if (!args.part.item)

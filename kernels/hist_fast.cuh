@@ -49,8 +49,8 @@ fast_is_extreme(int kind)
 /*
  * Returns how many threads of a kind's kernels run on a multiprocessor. Float sums need 128
  * registers a thread, or registers spill to memory. With fewer rows of a thread in a tile, their
- * atomics would not overlap. Partitions divide the threads into blocks, so that one block flushes
- * while others read rows.
+ * atomics would not overlap. Partitions divide the threads into two blocks, so that one block
+ * flushes while the other reads rows.
  */
 static constexpr __host__ __device__ int
 fast_sm_threads(int kind)

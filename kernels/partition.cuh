@@ -165,13 +165,10 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 	u32 n = used.to > used.from ? used.to - used.from : 0,
 		each = (n + PARTITION_THREADS_PER_BLOCK - 1) / PARTITION_THREADS_PER_BLOCK,
 		from = used.from + min(threadIdx.x * each, n),
-		to = used.from + min((threadIdx.x + 1) * each, n), sum = 0, before, first = 0;
+		to = used.from + min((threadIdx.x + 1) * each, n), sum = 0, before;
 
 	for (u32 p = from; p < to; p++)
 		sum += count[p];
-	/* the usual case of one partition a thread: the reservation is in flight during the scan */
-	if (each == 1 && sum)
-		first = atomicAdd(&cursor[from], sum);
 	before = block_scan(sum, scan, &used.total) - sum;
 	for (u32 p = from; p < to; p++)
 	{
@@ -179,7 +176,7 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 
 		count[p] = before;
 		if (c)
-			delta[p] = (each == 1 ? first : atomicAdd(&cursor[p], c)) - before;
+			delta[p] = atomicAdd(&cursor[p], c) - before;
 		before += c;
 	}
 	__syncthreads();

@@ -107,18 +107,13 @@ static constexpr int GLOBAL_MAX_STATE_BLOCKS = 4096;
 /* Threads of a multiprocessor.  Sums of floats need 128 registers, or they spill. */
 static constexpr int FAST_THREADS_PER_SM = 1024;
 static constexpr int FAST_FLOAT_SUM_THREADS_PER_SM = 512;
-/* Most blocks of a multiprocessor that add the rows of partitions. */
-static constexpr int FAST_MAX_BLOCKS_PER_SM = 4;
 /* Threads of a block, one row each: 64 registers, as the loop has no calls. */
 static constexpr int DEVIATIONS_THREADS_PER_BLOCK = 1024;
 
 /* Sums of floats, with a count and a sum of int32 (hist_sums.cu). */
 
 /* Threads of a block: one block on a multiprocessor. */
-#ifndef SUMS_THREADS
-#define SUMS_THREADS 640
-#endif
-static constexpr int SUMS_THREADS_PER_BLOCK = SUMS_THREADS;
+static constexpr int SUMS_THREADS_PER_BLOCK = 768;
 
 /* Counts and sums of int32 straight to their states (hist_narrow.cu). */
 
@@ -299,14 +294,8 @@ struct TuningSm80
 
 	/* Sums of floats, with a count and a sum of int32 (hist_sums.cu). */
 
-	/* Rows of a thread in a tile, as registers allow; an even number. */
+	/* Rows of a thread in a tile, as registers allow. */
 	static constexpr int SUMS_ROWS_PER_THREAD = 4;
-	/*
-	 * A warp leaves the loop for ordinary rows after so many tiles with others, and one more for
-	 * each so many tiles.
-	 */
-	static constexpr int SUMS_MIN_LEFT_TILES = 4;
-	static constexpr int SUMS_TILES_PER_LEFT_TILE = 8;
 
 	/* Counts and sums of int32 (hist_narrow.cu). */
 

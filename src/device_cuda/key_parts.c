@@ -122,7 +122,6 @@ partition_rows(DeviceQuery *query, const Rows *rows, const void *keys, double gr
 										&bytes, query->stream));
 	DEVICE_CHECK(device_query_read(query, &counts, parts->counts, sizeof(counts), error));
 	*n = (int64_t) counts.groups;
-	parts->most_groups = (int) counts.most;
 	*overflow = counts.overflows > 0;
 	*taken = !*overflow;
 	return DEVICE_OK;

@@ -519,7 +519,6 @@ struct PartRun
 			fprintf(stderr, "%llu partitions have too many groups\n", found.overflows);
 			exit(2);
 		}
-		parts.most_groups = (int) found.most;
 	}
 	void
 	add()

@@ -208,8 +208,6 @@ reduce_parts(PartStates &out, const PartColumnsOnDevice &in, const PartCase &c, 
 	if (adopt)
 	{
 		STATUS_MUST(gpuagg_group_adopt(&out.table->t, &parts, (int64_t) counts.groups, nullptr));
-		/* as few bins of a partition as possible; otherwise as many as there may be */
-		parts.most_groups = (int) counts.most;
 		out.groups = (int64_t) counts.groups;
 	}
 	else

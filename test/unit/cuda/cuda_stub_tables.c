@@ -133,7 +133,7 @@ number_groups(const GpuaggGroupTable *like, const char *keys, const uint8_t *fil
 			NO_GROUP :
 			(uint32_t) lookup_or_add(&table, keys + i * table.key_bytes);
 	free(table.slots);
-	parts->counts->groups = parts->counts->most = counters.groups;
+	parts->counts->groups = counters.groups;
 	parts->counts->overflows = counters.groups > 4 * (uint64_t) parts->groups;
 }
 
@@ -143,8 +143,7 @@ gpuagg_group_partition(const GpuaggGroupTable *table, const void *keys, const ui
 					   gpuagg_stream stream)
 {
 	size_t key_bytes = (size_t) parts->nrows * table->key_bytes,
-		   bytes = sizeof(GpuaggKeyCounts) + key_bytes +
-		(size_t) parts->nrows * (sizeof(int32_t) + sizeof(uint32_t));
+		   bytes = 16 + key_bytes + (size_t) parts->nrows * (sizeof(int32_t) + sizeof(uint32_t));
 
 	(void) stream;
 	if (parts->nrows < 0 || (parts->numbers && parts->nmoved > 0))
