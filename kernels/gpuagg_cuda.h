@@ -162,7 +162,7 @@ extern "C"
 	 * sample of the batch places.  They are rounded once for each batch, so they are the same on
 	 * every run.  Values outside the window are combined one by one in no fixed order: infinities,
 	 * NaN, and values more than about 5 decades below the sampled maximum for sums into many bins,
-	 * 10 for fewer bins, 15 for moments.  An EXCHANGE also combines rows in no fixed order if many
+	 * 11 for fewer bins, 15 for moments.  An EXCHANGE also combines rows in no fixed order if many
 	 * rows have bins of few multiprocessors and its sample did not show that.
 	 */
 

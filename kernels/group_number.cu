@@ -82,8 +82,8 @@ template <int BYTES> struct NumberTable
 	}
 	/*
 	 * Finds or inserts a key, the one of row `row` of the work item, from slot `at` on, which was
-	 * read as `seen`.  Sets `at` to the key's slot.  Returns whether it was inserted.  `lost` is set
-	 * if the search is too long.
+	 * read as `seen`.  Sets `at` to the key's slot.  Returns whether it was inserted.  `lost` is
+	 * set if the search is too long.
 	 */
 	__device__ __forceinline__ bool
 	find(const K &key, u32 row, Entry seen, u32 &at, bool &lost) const

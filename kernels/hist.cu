@@ -122,7 +122,8 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	trial.bins = bins_as_column(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
-	hist_size_slots(trial, {FIX_DIGITS, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
+	hist_size_slots(trial, {FIX_DIGITS, 28, false, false}, block_bits,
+					hist_log2_ceil(hist->nrows + 1));
 	if (!hist_exchange_supports(trial, facts, always))
 		return;
 	plan.args = trial;
@@ -393,10 +394,9 @@ find_moved_columns(const GpuaggKeyParts &parts, HistPlan &plan)
 static GpuaggCudaStatus
 plan_key_parts(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	static const HistWidth widths[] = {
-		{FIX_CHAIN_WORDS, 24, false, false},
-		{FIX_CHAIN_WORDS, 28, false, false},
-		{FIX_DIGITS, 28, false, false}};
+	static const HistWidth widths[] = {{FIX_CHAIN_WORDS, 24, false, false},
+									   {FIX_CHAIN_WORDS, 28, false, false},
+									   {FIX_DIGITS, 28, false, false}};
 	const GpuaggKeyParts &parts = *hist->parts;
 	HistArgs &args = plan.args;
 	HistDevice dev = hist_device(facts, args);

@@ -27,7 +27,7 @@
  *	INT		two's complement sum. A word carries into the next one. The carry out of the last word
  *			is dropped, or, with `spill` (also used by FIX), added to a limb in device memory.
  *	INTSQ	two's complement sum of squares of integers
- *	FIX		sum of doubles as a multiple of 2^e0, in a chain of words or in signed digits (see below)
+ *	FIX		sum of doubles as a multiple of 2^e0, in a chain of words or in digits (see below)
  *	ACCUM	COUNT, then the sums of x and of x * x in fixed point, in signed digits of 24 or 28 bits
  *			(hist_moments.cuh). The sums are exact, so nothing cancels. Carries out of the top word
  *			of either sum go to the limb of that word.
@@ -625,12 +625,12 @@ add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
  * has its number times 2, and in its lowest bit a mark: the bin has rows other than -0, though
  * their sum may be 0. The row that made word 1 zero sets it.
  *
- * Digits need less shared memory. A value is split into 3 signed digits, and each is added to a word
- * of its own, independently of the others. A word overflows after 32 additions at the earliest. The
- * thread whose addition overflows adds the carry to the next word. The lowest digit has a bias that
- * makes it positive, so its word is not zero once a row was added to the bin, unless it overflowed.
- * It has fewer bits, so that its word overflows rarely. One word above the digits takes the last
- * carries.
+ * Digits need less shared memory. A value is split into 3 signed digits, and each is added to a
+ * word of its own, independently of the others. A word overflows after 32 additions at the
+ * earliest. The thread whose addition overflows adds the carry to the next word. The lowest digit
+ * has a bias that makes it positive, so its word is not zero once a row was added to the bin,
+ * unless it overflowed. It has fewer bits, so that its word overflows rarely. One word above the
+ * digits takes the last carries.
  *
  * To cut a digit or word off a value, a large constant is added to the value: the last bit of that
  * sum has the weight of the digit's unit, and the low 32 bits of its bit pattern are the digit. No
@@ -801,8 +801,7 @@ template <int DIGITS> struct FixWindow
 	__device__ __forceinline__ bool
 	is_ordinary(double v) const
 	{
-		return fabs(v) < __hiloint2double((int) limit, 0) &&
-			(u32) __double2hiint(v) != 0x80000000;
+		return fabs(v) < __hiloint2double((int) limit, 0) && (u32) __double2hiint(v) != 0x80000000;
 	}
 };
 

@@ -25,8 +25,8 @@
  */
 template <int DIGITS> struct HotBin
 {
-	u32 bin;                   /* within the partition, or NO_BIN */
-	u32 rows;                  /* number of rows */
+	u32 bin;  /* within the partition, or NO_BIN */
+	u32 rows; /* number of rows */
 	/* sums of the digits or words, the lowest first; the last one of a chain counts its rows */
 	int64_t digit[DIGITS + 1];
 };
@@ -109,8 +109,8 @@ add_to_hot_bin(HotBin<DIGITS> &hot, const u32 (&d)[DIGITS])
 
 #pragma unroll
 	for (int k = 0; k < DIGITS; k++)
-		hot.digit[k] += k == 0 || (CHAIN && k < DIGITS - 1) ? (int64_t) d[k] :
-															   (int64_t) (int32_t) d[k];
+		hot.digit[k] +=
+			k == 0 || (CHAIN && k < DIGITS - 1) ? (int64_t) d[k] : (int64_t) (int32_t) d[k];
 	if (CHAIN)
 		hot.digit[DIGITS]++;
 }

@@ -514,19 +514,14 @@ carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4]
 			lowest |= 1u << j;
 		if (fix_overflows(1, old[j][1], d[j][1], old[j][1] + d[j][1]))
 		{
-			u32 carry = (u32) ((int) d[j][1] < 0 ? -fix_carry_value(1) :
-												   fix_carry_value(1)),
+			u32 carry = (u32) ((int) d[j][1] < 0 ? -fix_carry_value(1) : fix_carry_value(1)),
 				was = atomicAdd(top - place.plane, carry);
 
 			if (fix_overflows(2, was, carry, was + carry))
-				atomicAdd(top,
-						  (u32) ((int) carry < 0 ? -fix_carry_value(2) :
-												   fix_carry_value(2)));
+				atomicAdd(top, (u32) ((int) carry < 0 ? -fix_carry_value(2) : fix_carry_value(2)));
 		}
 		if (fix_overflows(2, old[j][2], d[j][2], old[j][2] + d[j][2]))
-			atomicAdd(top,
-					  (u32) ((int) d[j][2] < 0 ? -fix_carry_value(2) :
-												 fix_carry_value(2)));
+			atomicAdd(top, (u32) ((int) d[j][2] < 0 ? -fix_carry_value(2) : fix_carry_value(2)));
 	}
 	return lowest;
 }
@@ -591,8 +586,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 			was = atomicAdd(place.words + w * place.plane + a, carry);
 			if (!fix_overflows(w, was, carry, was + carry))
 				break;
-			carry =
-				(u32) ((int) carry < 0 ? -fix_carry_value(w) : fix_carry_value(w));
+			carry = (u32) ((int) carry < 0 ? -fix_carry_value(w) : fix_carry_value(w));
 		}
 	}
 	if (__any_sync(~0u, out_of_window != 0))

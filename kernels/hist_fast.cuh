@@ -35,7 +35,7 @@ enum FastKind
 static constexpr __host__ __device__ int
 fast_digits(int kind)
 {
-	return kind == FAST_CHAIN_F64                           ? FIX_CHAIN_WORDS :
+	return kind == FAST_CHAIN_F64                      ? FIX_CHAIN_WORDS :
 		kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? FIX_DIGITS :
 														 0;
 }
@@ -253,7 +253,9 @@ flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shar
 					if constexpr (KIND == FAST_CHAIN_F64)
 					{
 						mark = p[(size_t) 3 * plane];
-						sum |= (gpuagg_u128) (((u64) ((int32_t) mark >> 1) << 32) | p[2 * (size_t) plane]) << 64 |
+						sum |= (gpuagg_u128) (((u64) ((int32_t) mark >> 1) << 32) |
+											  p[2 * (size_t) plane])
+								<< 64 |
 							(u64) p[plane] << 32;
 					}
 					else

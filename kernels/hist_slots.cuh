@@ -27,11 +27,10 @@ struct HistWidth
 /*
  * The widths that a call may have, from the fastest to the one that needs the least shared memory.
  */
-static const HistWidth hist_widths[] = {
-	{FIX_CHAIN_WORDS, 24, false, false},
-	{FIX_CHAIN_WORDS, 28, false, false},
-	{FIX_DIGITS, 28, true, false},
-	{FIX_DIGITS, 28, true, true}};
+static const HistWidth hist_widths[] = {{FIX_CHAIN_WORDS, 24, false, false},
+										{FIX_CHAIN_WORDS, 28, false, false},
+										{FIX_DIGITS, 28, true, false},
+										{FIX_DIGITS, 28, true, true}};
 
 #define HIST_WIDTHS ((int) (sizeof(hist_widths) / sizeof(hist_widths[0])))
 

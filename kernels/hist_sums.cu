@@ -4,8 +4,8 @@
  *
  * Supported are a sum of a float8 column, at most a COUNT and a SUM_I64 of an int32 column, simple
  * bins (hist_bins_are_simple) of one pass, no NULLs and no filters. The loop has no test of a row
- * where all rows of a warp are ordinary: they have a bin, and a value in the window. Then it runs at
- * memory bandwidth.
+ * where all rows of a warp are ordinary: they have a bin, and a value in the window. Then it runs
+ * at two thirds of the memory bandwidth.
  */
 #include "hist_add.cuh"
 
@@ -82,9 +82,9 @@ word_of_slot(const HistArgs &args, int s, const u32 *shared, const SumsPlace &pl
 {
 	u32 copy = threadIdx.x & (place.scale / (u32) sizeof(u32) - 1);
 
-	return s < 0 ? 0 :
-				   shared_address(shared) + args.slot[s].word * place.plane +
-			copy * (u32) sizeof(u32);
+	return s < 0 ?
+		0 :
+		shared_address(shared) + args.slot[s].word * place.plane + copy * (u32) sizeof(u32);
 }
 
 /*
@@ -104,7 +104,7 @@ add_integer_words(const SumsPlace &place, const u32 (&at)[ITEMS], const u32 (&v)
 		if (in >> j & 1)
 			old[j] = shared_add(place.integers + at[j], v[j]);
 	}
-	/* the top bit of `over` is set if the carry of some item, less 1 for a negative one, is not 0 */
+	/* the top bit of `over` is set if some carry, less 1 for a negative item, is not 0 */
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
@@ -136,7 +136,7 @@ add_counts(const SumsPlace &place, const u32 (&at)[ITEMS], u32 in)
 				shared_count(place.count + at[j]);
 }
 
-/* Adds all rows of a call in shared memory and flushes them to limbs. One block a multiprocessor. */
+/* Adds all rows in shared memory and flushes them to limbs. One block a multiprocessor. */
 template <bool INTEGERS>
 static __global__ void
 __launch_bounds__(SUMS_THREADS_PER_BLOCK, 1)
@@ -292,7 +292,7 @@ hist_launch_sums(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 		return GPUAGG_CUDA_OK;
 	kernel = sums.integers >= 0 ? accumulate_sums_kernel<true> : accumulate_sums_kernel<false>;
 	CUDA_TRY(allow_shared(kernel, facts));
-	CUDA_TRY(launch_early(kernel, facts.sms, SUMS_THREADS_PER_BLOCK, bytes, facts, stream, args,
-						  sums));
+	CUDA_TRY(
+		launch_early(kernel, facts.sms, SUMS_THREADS_PER_BLOCK, bytes, facts, stream, args, sums));
 	return GPUAGG_CUDA_OK;
 }
