@@ -66,6 +66,15 @@ sub expect
 	return;
 }
 
+# The same for stars, most of whose rows the GPU has.
+sub expect_stars
+{
+	%features = ('with rows' => 50, (map { ($_ => 10) } 'semi joins', 'anti joins', 'left joins', 'several matches'), map { ("keys: $_" => 5) } qw(dense dates sparse ends pair triple));
+	%paths = ('lookup joins' => 60, 'custom scan' => 85);
+	%paths = (%paths, 'rows on the GPU' => 50, 'hash tables on the GPU' => 20, 'passes on the GPU' => 2) if ($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/;
+	return;
+}
+
 sub begin_query
 {
 	%drawn = ();
@@ -127,7 +136,7 @@ sub watch
 	return if $text !~ /^\w+:  duration: .* plan:/m;
 	$watched++;
 	# keeps only the lines that are needed: a function may add a plan for each row, and patterns with ^ are slow in long texts
-	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|^ *Lookup|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Merged Parts|Participants|Workers Launched|Batches|Device Limit): / } split(/\n/, $text));
+	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|^ *Lookup|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Merged Parts|Participants|Workers Launched|Batches|Device Limit|Resident Passes): / } split(/\n/, $text));
 	$seen{'custom scan'} = $text =~ /Custom Scan \(GpuAgg\)/;
 	$seen{'no custom scan'} = !$seen{'custom scan'};
 	$seen{'best rows'} = 1 if $text =~ /Custom Scan \(GpuAggTopRows\)/;
@@ -144,6 +153,8 @@ sub watch
 	$seen{'limits on the GPU'} = 1 if $text =~ /^ *Device Limit: /m;
 	$seen{'limits by several keys on the GPU'} = 1 if $text =~ /^ *Device Limit: \d+ by [2-9] keys/m;
 	$seen{'rows on the GPU'} = 1 if $text =~ /^ *Feed: GPU memory \([1-9]/m;
+	$seen{'hash tables on the GPU'} = 1 if $text =~ /^ *Lookup.* GPU hash table/m;
+	$seen{'passes on the GPU'} = 1 if $text =~ /^ *Resident Passes: /m;
 	$seen{'cached and changed blocks'} = 1 if $text =~ /^ *Cached Blocks: .*changed=[1-9]/m;
 	$seen{'feed index'} = 1 if $text =~ /^ *Feed: .*heap pages.*(?:\n(?!.*Custom Scan).*)*?\n.*(?<!Bitmap )Index Scan/m;
 	$seen{'feed bitmap'} = 1 if $seen{'feed heap'} && $text =~ /Bitmap Heap Scan/;

@@ -18,19 +18,19 @@
 # paths are those of the compared executions: auto_explain prints their plans.
 #
 # --avoid 'PATTERN|PATTERN' skips queries whose SQL, settings or features match. The features are those of the report. --joins runs only
-# queries that join tables. Shares are not checked with either.
+# queries that join tables. Shares are not checked with either. --stars runs only joins of a cached fact table with dimensions (Stars.pm).
 #
 # The tables change between queries (Changes.pm), so that columns in the cache are warm, partly stale, and cold.
 #
 # Modules: Types (column types), Values (constants), Tables, Pages (tables with a history), Changes, Expr (expressions), Gen (queries),
-# Special (queries for one purpose), Joins (dimensions and joins), Forms (statements around a query, settings), Hidden (queries of a
+# Special (queries for one purpose), Joins (dimensions and joins), Stars (joins for the GPU), Forms (statements around a query, settings), Hidden (queries of a
 # role from which rows are hidden), Tally (counts), Session (psql).
 #
 # --gpu allows differences where the GPU engine is more exact than core. The deviation of equal values is 0 on the GPU, and rounding
 # noise in core. So corr and regr_* may be NULL in one and a number in the other.
 #
 # difftest.pl [--seed N] [--queries N] [--pages] [--gpu] [--set N [--query N]] [--scripts DIR]
-#	[--avoid PATTERN] [--joins] [--show]
+#	[--avoid PATTERN] [--joins] [--stars] [--show]
 use strict;
 use warnings;
 use FindBin;
@@ -42,12 +42,13 @@ use Gen;
 use Hidden;
 use Joins;
 use Session;
+use Stars;
 use Tables;
 use Tally;
 
 my $PER_SET = 25;
 my %option = (seed => 1, queries => 2000, scripts => '.', show => 0);
-GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'joins', 'show') or exit 2;
+GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'joins', 'stars', 'show') or exit 2;
 $Joins::share = 1 if $option{joins};
 $Gen::gpu = $option{gpu};
 $Hidden::role = "gpuagg_diff_reader_$option{seed}";
@@ -315,7 +316,7 @@ sub report_difference
 {
 	my ($difference, $variant, $set, $number, $tables, $query, $scan) = @_;
 	my $file = "$option{scripts}/diff-$option{seed}-$set-$number.sql";
-	my $mode = ($option{pages} ? ' --pages' : '') . ($option{gpu} ? ' --gpu' : '');
+	my $mode = ($option{pages} ? ' --pages' : '') . ($option{gpu} ? ' --gpu' : '') . ($option{stars} ? ' --stars' : '');
 
 	$count{mismatches}++;
 	write_script($file, $tables, $query, $scan, 'core', $variant);
@@ -361,9 +362,16 @@ sub change_tables
 	my @changes;
 
 	reseed($option{seed}, $set, $number + 1, 1);
+	return apply_changes(Stars::changes($tables)) if $option{stars};
 	@changes = (Changes::changes($tables), Hidden::changes());
 	reseed($option{seed}, $set, $number + 1, 3);
-	push @changes, Joins::changes($tables);
+	return apply_changes(@changes, Joins::changes($tables));
+}
+
+sub apply_changes
+{
+	my (@changes) = @_;
+
 	return if !@changes;
 	with_retries(sub { must('RESET ALL'); must($_) foreach @changes });
 	push @history, @changes;
@@ -449,7 +457,11 @@ sub run_query
 
 	# joins take the place of some queries, and all others stay what they are without joins
 	reseed($option{seed}, $set, $number + 1, 2);
-	if ($is_join = Joins::is_due($tables))
+	if ($option{stars})
+	{
+		$query = Stars::make_query($tables);
+	}
+	elsif ($is_join = Joins::is_due($tables))
 	{
 		$query = Joins::make_query($tables);
 	}
@@ -462,10 +474,8 @@ sub run_query
 		reseed($option{seed}, $set, $number + 1);
 		$query = Gen::make_query($tables);
 	}
-	$scan = Forms::scan_settings($query);
-	@variants = ('scan');
-	push @variants, 'plain' if Types::chance(0.4);
-	push @variants, 'builtin' if Types::chance(0.4);
+	$scan = $option{stars} ? Stars::settings() : Forms::scan_settings($query);
+	@variants = $option{stars} ? 'builtin' : ('scan', Types::chance(0.4) ? 'plain' : (), Types::chance(0.4) ? 'builtin' : ());
 	if (defined $option{avoid} && grep { /$option{avoid}/ } Tally::drawn(), @$scan, $query->{sql}, $query->{view} // "")
 	{
 		$count{avoided}++;
@@ -499,6 +509,7 @@ sub run_query
 		}
 		report_difference($difference, $variant, $set, $number, $tables, $query, $scan) if $difference;
 	}
+	return if $option{stars};
 	run_hidden($set, $number, $tables, Hidden::over_t($query, @{ $tables->{t}{columns} }), $scan) if $reference->{state} eq '00000' && can_run_as_reader($query) && Types::chance(0.3);
 	run_hidden($set, $number, $tables, Hidden::over_h(), Hidden::scan_settings()) if Types::chance(0.2);
 	if ($is_join && $reference->{state} eq '00000' && Types::chance(0.3) && (my $reader = Joins::as_reader($query)))
@@ -529,7 +540,7 @@ sub load
 	my ($tables) = @_;
 
 	must('SET client_min_messages = warning');
-	build([ @{ $tables->{statements} }, Hidden::statements(Joins::visible_rows()) ], $tables->{checks});
+	build([ @{ $tables->{statements} }, $option{stars} ? () : Hidden::statements(Joins::visible_rows()) ], $tables->{checks});
 	return;
 }
 
@@ -562,9 +573,9 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 	my $tables;
 
 	reseed($option{seed}, $set, 0);
-	$tables = Tables::make_tables();
+	$tables = $option{stars} ? Stars::make_tables() : Tables::make_tables();
 	reseed($option{seed}, $set, 0, 2);
-	Joins::add_dimensions($tables);
+	Joins::add_dimensions($tables) if !$option{stars};
 	with_retries(sub { start(); must('RESET ALL'); load($tables) });
 	@history = ();
 	foreach my $number (0 .. ($option{query} // $PER_SET - 1))
@@ -572,7 +583,7 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 		change_tables($set, $number, $tables);
 		run_query($set, $number, $tables) if !defined $option{query} || $number == $option{query};
 	}
-	with_retries(sub { $count{resident} += reads_from_device() }) if $option{gpu} && !defined $option{query};
+	with_retries(sub { $count{resident} += reads_from_device() }) if $option{gpu} && !$option{stars} && !defined $option{query};
 }
 print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",
   " $count{builtin} with replace_builtin; $count{refused} not taken;",
@@ -584,11 +595,12 @@ if (!defined $option{query})
 	my $enough = $count{scan} + $count{builtin} > 4 * $count{refused} && $count{errors} < 0.1 * $count{core} + 3;
 	my @low;
 
-	Tally::expect($option{pages}, $Forms::eager) if !defined $option{avoid} && !$option{joins};
+	Tally::expect_stars() if $option{stars};
+	Tally::expect($option{pages}, $Forms::eager) if !defined $option{avoid} && !$option{joins} && !$option{stars};
 	@low = Tally::report();
 	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few queries fail\n";
 	# in few sets the rows of h may have been changed each time
-	if ($option{gpu} && $sets > 3)
+	if ($option{gpu} && $sets > 3 && !$option{stars})
 	{
 		print $count{resident} ? 'ok ' : 'not ok ', "queries with hidden rows read rows from the device\n";
 		$count{mismatches} += !$count{resident};
