@@ -84,16 +84,41 @@ sub join_condition
 	return "id IN (SELECT i.id FROM $table i WHERE i.k < " . upto(13) . ')';
 }
 
+# Joins some dimensions: returns the SQL that follows the table, conditions for WHERE, and the columns of the dimensions.
+sub dimensions
+{
+	my ($sql, @conditions, @columns) = ('');
+
+	foreach my $name (grep { chance(0.4) } sort keys %Shapes::dimensions)
+	{
+		my $dimension = $Shapes::dimensions{$name};
+		my $kind = pick('', '', 'LEFT', 'SEMI', 'ANTI');
+		my $where = chance(0.4) ? condition(@{ pick(@{ $dimension->{columns} }) }) : undef;
+
+		if ($kind =~ /SEMI|ANTI/)
+		{
+			push @conditions, ($kind eq 'ANTI' ? 'NOT ' : '') . "EXISTS (SELECT FROM $name WHERE " . join(' AND ', $dimension->{on}, $where // ()) . ')';
+			next;
+		}
+		$sql .= " $kind JOIN $name ON $dimension->{on}";
+		push @conditions, $where if $where;
+		push @columns, @{ $dimension->{columns} };
+	}
+	return ($sql, \@conditions, \@columns);
+}
+
 # Returns a random query over some of the columns.
 sub query
 {
 	my ($table, $columns) = @_;
-	my @some = map { pick(@$columns) } 1 .. 1 + upto(4);
+	my ($joins, $of_joins, $more) = chance(0.35) && grep({ $_->[0] eq 'k' && $_->[1] eq 'integer' } @$columns) ? dimensions() : ('', [], []);
+	my @some = map { pick(@$columns, @$more, @$more) } 1 .. 1 + upto(4);
 	my @keys = map { key(@$_) } grep { chance(0.6) } @some[ 0 .. upto(2) % @some ];
 	my @aggregates = ('count(*)', map { aggregate(@$_) } @some);
 	my @conditions = map { condition(@$_) } grep { chance(0.4) } map { pick(@$columns) } 1 .. 2;
 	push @conditions, join_condition($table) if chance(0.2);
-	my $from = "$table t" . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '');
+	push @conditions, @$of_joins;
+	my $from = "$table t$joins" . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '');
 	my $sql = 'SELECT ' . join(', ', @keys, @aggregates) . " FROM $from" . (@keys ? ' GROUP BY ' . join(', ', 1 .. @keys) : '');
 
 	$sql = 'SELECT ' . join(', ', 'count(*)', map {; "min($_->[0])", "max($_->[0])" } grep { $_->[1] !~ /bool/ } @some) . " FROM $from" if chance(0.15);
@@ -169,6 +194,7 @@ sub explain
 	$self->count('at the GPU server') if $text =~ /^ *Engine: cuda/m;
 	$self->count('GPU memory', $1) while $text =~ /GPU memory \((\d+) of \d+ blocks\)/g;
 	$self->count('lookups') while $text =~ /Lookup: /g;
+	$self->count('joins on the GPU') while $text =~ /Lookup: .* GPU cells/g;
 	$self->count('kept lookups') while $text =~ /Lookup: .* kept /g;
 	while ($text =~ /column cache \((\d+) of (\d+) blocks\)/g)
 	{
@@ -254,7 +280,7 @@ sub change
 	my $from = upto($Shapes::MAX_ID);
 	my $range = "WHERE id BETWEEN $from AND " . ($from + pick(5, 50, 500));
 	my $sql = pick("UPDATE $table SET k = k $range", "DELETE FROM $table $range", "INSERT INTO $table (id, k) SELECT i, i FROM generate_series(1, 100) i",
-		"SELECT count(*) FROM (SELECT FROM $table $range FOR UPDATE) x");
+		"SELECT count(*) FROM (SELECT FROM $table $range FOR UPDATE) x", grep({ !/VACUUM/ } Shapes::change_dimension()));
 	my $back = chance(0.3);
 
 	$self->run('SAVEPOINT s') if $back;

@@ -122,6 +122,32 @@ sub fill
 		int($shape->{rows} * ($share // 1)));
 }
 
+# Dimensions that are joined with k and id of the other tables: by one key, by two, and with several rows for a key. Only their rows change,
+# so that readers need no locks.
+our %dimensions = (
+	dim => { keys => [qw(dk)], on => 'dk = t.k', columns => [ [ dg => 'text' ], [ dx => 'integer' ] ] },
+	pair => { keys => [qw(pk pl)], on => 'pk = t.k AND pl = t.id % 97', columns => [ [ pw => 'bigint' ] ] },
+	apart => { keys => [qw(ak)], on => 'ak = t.id * 1000003::bigint', columns => [ [ ax => 'integer' ] ] },
+	many => { keys => [], on => 'mk = t.k', columns => [ [ mt => 'text' ], [ mx => 'integer' ] ] });
+
+sub create_dimensions
+{
+	return ('CREATE TABLE dim (dk integer PRIMARY KEY, dg text, dx integer)', q{INSERT INTO dim SELECT i, 'g' || i % 4, i FROM generate_series(0, 40) i},
+		'CREATE TABLE pair (pk integer, pl integer, pw bigint, PRIMARY KEY (pk, pl))', 'INSERT INTO pair SELECT i % 11, i / 11, i FROM generate_series(0, 900) i',
+		'CREATE TABLE apart (ak bigint PRIMARY KEY, ax integer)', 'INSERT INTO apart SELECT i * 1000003::bigint, i % 100 FROM generate_series(0, 20000, 3) i',
+		'CREATE TABLE many (mk integer, mt text, mx integer)', q{INSERT INTO many SELECT i % 10, 'm' || i % 3, i FROM generate_series(0, 24) i}, 'VACUUM dim, pair, apart, many');
+}
+
+# Returns a statement that changes rows of a dimension.
+sub change_dimension
+{
+	return pick('UPDATE dim SET dx = dx + 1 WHERE dk % 4 = ' . upto(4), q{UPDATE dim SET dg = nullif('g' || (random() * 5)::int, 'g5') WHERE dk = } . upto(40),
+		'DELETE FROM dim WHERE dk = ' . upto(15), 'INSERT INTO dim SELECT i, NULL, i FROM generate_series(0, 14) i ON CONFLICT DO NOTHING',
+		'UPDATE pair SET pw = pw * 2 % 1000 WHERE pk = ' . upto(11), 'DELETE FROM pair WHERE pl = ' . upto(80), 'INSERT INTO pair SELECT i % 11, i / 11, i FROM generate_series(0, 900) i ON CONFLICT DO NOTHING',
+		'UPDATE apart SET ax = ax + 1 WHERE ak % 50 = ' . upto(50), 'DELETE FROM many WHERE mx % 10 = ' . upto(10), q{INSERT INTO many SELECT upto, 'm' || upto % 3, (random() * 100)::int FROM generate_series(0, 9) upto WHERE random() < 0.3},
+		'UPDATE many SET mk = mk + 1 WHERE mx = ' . upto(25), 'DELETE FROM many WHERE ctid NOT IN (SELECT ctid FROM many LIMIT 40)', ('VACUUM dim', 'VACUUM pair', 'VACUUM apart', 'VACUUM (FREEZE) many'));
+}
+
 # Returns a query for the columns that a table has now, with their types.
 sub columns_query
 {

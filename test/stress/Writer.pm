@@ -117,6 +117,7 @@ sub partition { return 'parted_' . upto(4) }
 # name => [ weight, function ]
 my %operations = (
 	change => [ 30, sub { my $self = shift; $self->run($self->dml) } ],
+	dimension => [ 25, sub { my $self = shift; $self->run(Shapes::change_dimension()) } ],
 	transaction => [ 15, sub { my $self = shift; $self->in_transaction(chance(0.7) ? 'COMMIT' : 'ROLLBACK', map { $self->dml } 1 .. 1 + upto(4)) } ],
 	savepoints => [ 8, sub {
 		my $self = shift;

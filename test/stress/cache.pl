@@ -40,7 +40,7 @@ my $session = Session->new(log => "$option{directory}/psql-$option{name}");
 if ($role eq 'setup')
 {
 	my @statements = ('SET client_min_messages = error', 'CREATE EXTENSION gpuagg', 'SET allow_in_place_tablespaces = on', "CREATE TABLESPACE other LOCATION ''",
-		map { (Shapes::create($_), Shapes::fill($_), Shapes::chance(0.5) ? "VACUUM $_" : ()) } @Shapes::names);
+		Shapes::create_dimensions(), map { (Shapes::create($_), Shapes::fill($_), Shapes::chance(0.5) ? "VACUUM $_" : ()) } @Shapes::names);
 
 	foreach my $sql (@statements)
 	{

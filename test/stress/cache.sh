@@ -189,6 +189,7 @@ count() {
 		sort >"$results/counts"
 	[[ -z $server ]] || needed=(queries 'at the GPU server' 'GPU memory')
 	grep -qE '^reader queries: ([5-9][0-9]{2}|[0-9]{4,})' "$results/counts" && needed+=(changed 'old snapshots' 'own changes')
+	[[ -z $server ]] || ! grep -qE '^reader explained: [0-9]{4,}' "$results/counts" || needed+=('joins on the GPU')
 	for what in "${needed[@]}"; do
 		grep -q "^reader $what: [1-9]" "$results/counts" || missing+=("$what")
 	done
