@@ -211,6 +211,12 @@ extern double plan_resident_share(GroupQuery *query, Path *child, double *scanne
  */
 extern bool plan_resident_join_supported(JoinType jointype, double matches, const List *hashclauses,
 										 const List *restrictlist);
+/*
+ * resident.c: Returns whether a relation with several matches for a row is a table with no more
+ * than so many rows, those of the table that the GPU reads.  A larger one should be read by the
+ * GPU itself.
+ */
+extern bool plan_resident_is_smaller(const RelOptInfo *inner, double tuples);
 
 /* inputs.c */
 

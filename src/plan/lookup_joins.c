@@ -459,6 +459,25 @@ extended_cost(const JoinCall *call, const LookupChain *outer, const InnerSide *i
 						 inner->rows, call->extra->restrictlist, call->hashclauses);
 }
 
+/* Returns whether the GPU can join the rows of a chain with those of an inner side. */
+static bool
+is_resident_join_supported(const JoinCall *call, const LookupChain *outer, const InnerSide *inner)
+{
+	const LookupChain *fact = outer;
+	double matches = 1;
+
+	if (!call->unique)
+	{
+		while (fact->outer)
+			fact = fact->outer;
+		if (!plan_resident_is_smaller(call->innerrel, fact->path->parent->tuples))
+			return false;
+		matches = count_matches(call, outer, inner) / Max(outer->rows, 1);
+	}
+	return plan_resident_join_supported(call->jointype, matches, call->hashclauses,
+										call->extra->restrictlist);
+}
+
 /* Makes a chain of the join relation. */
 static void
 set_chain(const JoinCall *call, LookupChain **best, LookupChain *outer, const InnerSide *inner,
@@ -564,10 +583,7 @@ find_chains(JoinCall *call)
 	if (outer->partial && call->joinrel->consider_parallel && find_inner(call, inner, true, &safe))
 		partial = extended_cost(call, outer->partial, &safe, joined->partial);
 	if (outer->resident && (side.path || side.chain) &&
-		plan_resident_join_supported(call->jointype,
-									 count_matches(call, outer->resident, &side) /
-										 Max(outer->resident->rows, 1),
-									 call->hashclauses, call->extra->restrictlist))
+		is_resident_join_supported(call, outer->resident, &side))
 		resident = extended_cost(call, outer->resident, &side, joined->resident);
 	if (!is_better(serial, joined->serial) && !is_better(partial, joined->partial) &&
 		!is_better(resident, joined->resident))

@@ -249,6 +249,12 @@ plan_resident_join_supported(JoinType jointype, double matches, const List *hash
 	return true;
 }
 
+bool
+plan_resident_is_smaller(const RelOptInfo *inner, double tuples)
+{
+	return inner->reloptkind == RELOPT_BASEREL && inner->tuples <= tuples;
+}
+
 /*
  * Returns the cached fraction of a path's rows; the path is a scan, perhaps with joins above it,
  * and an Append of scans.  Sets *scanned.
@@ -276,6 +282,10 @@ path_share(GroupQuery *query, Path *path, double *scanned)
 										  hash->jpath.joinrestrictinfo))
 			return 0;
 		share = path_share(query, hash->jpath.outerjoinpath, scanned);
+		if (!hash->jpath.inner_unique && hash->jpath.jointype != JOIN_SEMI &&
+			hash->jpath.jointype != JOIN_ANTI &&
+			!plan_resident_is_smaller(hash->jpath.innerjoinpath->parent, *scanned))
+			return 0;
 		*scanned *= Max(matches, 1);
 		return share;
 	}
