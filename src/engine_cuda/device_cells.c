@@ -202,8 +202,8 @@ row_entry(const ExprLookup *lookup, const LookupColumn *column, uint32 row)
 }
 
 /*
- * Defines a function that writes cells of a narrow form by key, or by inner row.  narrow: [entry] what its cells
- * have
+ * Defines a function that writes cells of a narrow form by key, or by inner row.  narrow: [entry]
+ * what its cells have
  */
 #define DEFINE_WRITE_NARROW(cell_t) \
 	static void write_narrow_##cell_t(const Lookup *inner, const ExprLookup *lookup, \
@@ -289,8 +289,9 @@ write_cells(const Lookup *inner, const ExprLookup *lookup, const LookupColumn *c
 }
 
 /*
- * Writes the cells of a join by key, or by inner row.  Where there is no inner row, an outer join has the value for
- * NULL, and the others leave the row out, so that any value will do: that for NULL, too.
+ * Writes the cells of a join by key, or by inner row.  Where there is no inner row, an outer join
+ * has the value for NULL, and the others leave the row out, so that any value will do: that for
+ * NULL, too.
  */
 static void
 write_column(const Resident *r, const ExprLookup *lookup, const VectorTable *table, uint8 *to)
