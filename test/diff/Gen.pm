@@ -489,6 +489,25 @@ sub looks_like_a_row
 	return qq{(concat($sql) COLLATE "C" = ANY (array_agg(concat($sql) COLLATE "C")))};
 }
 
+our $texts;						# most keys are texts, many of them computed
+
+# A key of text: a column, an expression of some, or a choice between two or a constant. Undefined without such a column.
+sub text_key
+{
+	my (@columns) = @_;
+	my ($a, $b) = map { Expr::text_column(@columns) } 1 .. 2;
+	my $condition = simple_condition(@columns);
+	my $sql;
+
+	return unless $a && $b;
+	$sql = pick($a, Expr::expression('text', @columns)->{sql}, "CASE WHEN $condition THEN $a ELSE " . constant('text') . ' END',
+		"CASE WHEN $condition THEN $a WHEN $b LIKE '%a%' THEN 'a' END", "CASE WHEN $condition THEN $a ELSE $b END", "coalesce($a, $b, 'none')",
+		"CASE WHEN $condition THEN upper($a) ELSE coalesce($b, 'x') END", "regexp_replace($a, '[0-9]', '')");
+	return if Values::literals($sql) !~ /[a-z]/;
+	Tally::draw('keys of text');
+	return { sql => $sql, shown => "($sql)" };
+}
+
 # Returns a key: { sql to group by, shown: an expression that prints equal keys alike, lossy }. $by_image allows looks_like_a_row().
 sub key
 {
@@ -499,6 +518,12 @@ sub key
 	my $type = Values::bare_type($column->{type});
 	my $shown;
 
+	if ($texts && chance(0.7))
+	{
+		my $key = text_key(@columns);
+
+		return $key if $key;
+	}
 	if ($type && chance(0.06))
 	{
 		my $constant = constant($type);

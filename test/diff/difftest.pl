@@ -18,7 +18,8 @@
 # paths are those of the compared executions: auto_explain prints their plans.
 #
 # --avoid 'PATTERN|PATTERN' skips queries whose SQL, settings or features match. The features are those of the report. --joins runs only
-# queries that join tables. Shares are not checked with either. --stars runs only joins of a cached fact table with dimensions (Stars.pm).
+# queries that join tables, and --text draws keys of text more often. --stars runs only joins of a cached fact table with dimensions
+# (Stars.pm). Shares are not checked with --avoid, --joins and --text.
 #
 # The tables change between queries (Changes.pm), so that columns in the cache are warm, partly stale, and cold.
 #
@@ -30,7 +31,7 @@
 # noise in core. So corr and regr_* may be NULL in one and a number in the other.
 #
 # difftest.pl [--seed N] [--queries N] [--pages] [--gpu] [--set N [--query N]] [--scripts DIR]
-#	[--avoid PATTERN] [--joins] [--stars] [--show]
+#	[--avoid PATTERN] [--joins] [--stars] [--text] [--show]
 use strict;
 use warnings;
 use FindBin;
@@ -48,8 +49,10 @@ use Tally;
 
 my $PER_SET = 25;
 my %option = (seed => 1, queries => 2000, scripts => '.', show => 0);
-GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'joins', 'stars', 'show') or exit 2;
+GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'joins', 'stars', 'text', 'show')
+	or exit 2;
 $Joins::share = 1 if $option{joins};
+$Gen::texts = $option{text};
 $Gen::gpu = $option{gpu};
 $Hidden::role = "gpuagg_diff_reader_$option{seed}";
 if ($option{pages})
@@ -596,7 +599,8 @@ if (!defined $option{query})
 	my @low;
 
 	Tally::expect_stars() if $option{stars};
-	Tally::expect($option{pages}, $Forms::eager) if !defined $option{avoid} && !$option{joins} && !$option{stars};
+	Tally::expect($option{pages}, $Forms::eager)
+		if !defined $option{avoid} && !$option{joins} && !$option{stars} && !$option{text};
 	@low = Tally::report();
 	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few queries fail\n";
 	# in few sets the rows of h may have been changed each time

@@ -22,7 +22,7 @@ while [[ $# -gt 0 ]]; do
 	--queries) queries=$2 ;;
 	--scripts) results=$2 ;;
 	--server) server=$2 rest+=(--gpu) ;;
-	--pages | --gpu | --joins | --stars | --show)
+	--pages | --gpu | --joins | --stars | --text | --show)
 		[[ $1 == --pages ]] && pages=-pages
 		rest+=("$1")
 		shift

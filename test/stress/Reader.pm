@@ -71,7 +71,7 @@ sub key
 
 	return pick('id % 7', 'id / 1000') if $name eq 'id';
 	return "date_trunc('week', $name)" if $type =~ /time/ && chance(0.5);
-	return pick("lower($name)", "left($name, 2)", "length($name)", "coalesce($name, 'none')") if $type =~ /text|char/ && chance(0.5);
+	return pick("lower($name)", "left($name, 2)", "length($name)", "coalesce($name, 'none')", "CASE WHEN id % 3 = 0 THEN $name ELSE 't1' END") if $type =~ /text|char/ && chance(0.6);
 	return $name;
 }
 
