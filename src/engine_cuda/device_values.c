@@ -223,6 +223,15 @@ forget_places(Node *node, void *context)
 	return expression_tree_walker(node, forget_places, context);
 }
 
+/* Returns whether an expression is a column, perhaps as another type with the same values. */
+static bool
+is_column(const Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return IsA(expr, Var);
+}
+
 /* Sets the identity of the table of a lookup over stored column s. */
 static void
 identify(const Resident *r, int s, const ExprLookup *lookup, TableIdentity *identity)
@@ -236,7 +245,7 @@ identify(const Resident *r, int s, const ExprLookup *lookup, TableIdentity *iden
 	memset(identity, 0, sizeof(*identity));
 	identity->tables.n = 1;
 	if (r->wire.known[s].nentries < LEAST_KEPT_VALUES || !cache_available() ||
-		(col && (IsA(lookup->expr, Var) || r->cuda->spec->cols[col->col].typlen == -2)) ||
+		(col && (is_column(lookup->expr) || r->cuda->spec->cols[col->col].typlen == -2)) ||
 		(lookup->expr && !expr_is_fixed((Node *) lookup->expr, &room)) ||
 		!cache_table_by_id(r->rows->table, &table->key, &table->relid))
 		return;

@@ -313,6 +313,10 @@ double
 plan_resident_share(GroupQuery *query, Path *child, double *scanned)
 {
 	*scanned = 0;
+	/* the GPU engine would refuse the rows when the query runs */
+	if (list_length(query->keys) > WIRE_MAX_KEYS ||
+		list_length(query->inputs) > WIRE_MAX_RESIDENT_COLS)
+		return 0;
 	if (gpuagg_device_cache_memory == 0 || gpuagg_feed == GPUAGG_FEED_TUPLES || !cache_available())
 		return 0;
 	return path_share(query, child, scanned);

@@ -192,6 +192,16 @@ sleep 1;
 	my %plans = map { $_ => $node->safe_psql('postgres', "$settings; SET gpuagg.cache = $_; EXPLAIN $sums GROUP BY k") } qw(on off);
 	unlike($plans{on}, qr/Gather/, 'with the cache the plan is not parallel');
 	like($plans{off}, qr/Gather/, 'without the cache the plan is parallel');
+	# what the GPU engine refuses is known when the plan is made
+	foreach my $n (8, 9)
+	{
+		my $keys = join(', ', map { "k % $_" } 2 .. $n + 1);
+		my $plan = $node->safe_psql('postgres', "$settings; EXPLAIN SELECT $keys, gpu_count(*) FROM t GROUP BY $keys");
+
+		like($plan, $n > 8 ? qr/Gather/ : qr/\A(?!.*Gather)/s, "$n keys: the plan is " . ($n > 8 ? 'parallel' : 'not parallel'));
+	}
+	like($node->safe_psql('postgres', "$settings; EXPLAIN SELECT k, " . join(', ', map { "gpu_sum(i4 % $_)" } 2 .. 60) . ' FROM t GROUP BY k'), qr/Gather/,
+		'with more columns than the GPU reads the plan is parallel');
 	unlike($node->safe_psql('postgres', "$settings; EXPLAIN $sums WHERE txt <> 'x' GROUP BY k"), qr/Gather/, 'with a condition on text of many values the plan is not parallel');
 	unlike($node->safe_psql('postgres', "$settings; EXPLAIN SELECT txt, gpu_count(*), gpu_sum(i4) FROM t GROUP BY txt"), qr/Gather/, 'with text of many values as the key the plan is not parallel');
 	$node->safe_psql('postgres', "UPDATE t SET txt = length(txt)");
