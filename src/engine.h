@@ -74,6 +74,7 @@ typedef struct EngineWork
 	double resident; /* fraction of the rows that an engine can take without reading them */
 	double scanned;  /* rows of tables that are read for these, */
 	Cost read;       /* and what reading them costs other engines */
+	double counted;  /* values of aggregates of counted values, if an engine returns these */
 } EngineWork;
 
 /*

@@ -86,6 +86,8 @@ SELECT 5, count(*), md5(string_agg(h::text, ',' ORDER BY k)) FROM (SELECT k, gpu
 SELECT 6, sum(a) FROM (SELECT (SELECT gpu_sum(f.v + o.i) FROM fuzzed f WHERE f.k < 3) a FROM generate_series(1, 3) o(i)) g;
 SELECT 7, gpu_approx_count_distinct(v) FROM fuzzed;
 SELECT 8, count(*) FROM (SELECT i, gpu_sum(v) FROM fuzzed GROUP BY i) g;
+SELECT 11, md5(gpu_histogram_equidepth(i, 5)::text), gpu_approx_percentile(i, 0.3), md5(gpu_histogram_auto(i, 20)::text), md5(gpu_exp_histogram(i, 4)::text) FROM fuzzed;
+SELECT 12, count(*), md5(string_agg(s::text || c, ',' ORDER BY k)) FROM (SELECT k, gpuagg_exact_stddev_samp(x) s, gpuagg_exact_corr(x, v) c FROM fuzzed GROUP BY k) g;
 SELECT 10, count(*), md5(string_agg(c::text || e, ',' ORDER BY k)) FROM (SELECT k, gpu_value_counts(v, 3) c, gpu_entropy(t) e FROM fuzzed GROUP BY k) g;
 SQL
 }
@@ -143,15 +145,15 @@ part_backends() {
 	psql -XAtq -v ON_ERROR_STOP=1 -f - <<'SQL' || { echo "not ok - the tables are created"; failed=1; return; }
 CREATE EXTENSION gpuagg;
 CREATE TABLE fuzzed AS SELECT i, i % 37 AS k, i * 7919 % 1000 AS v, i % 100 + 0.5::float8 AS x, (i % 11)::text AS t,
-	CASE WHEN i % 5000 = 0 THEN 'NaN' ELSE (i % 100)::numeric(10,2) END AS n FROM generate_series(1, 30000) i;
+	CASE WHEN i % 5000 = 0 THEN 'NaN' ELSE (i % 100)::numeric(10,2) END AS n FROM generate_series(1, 40000) i;
 ANALYZE fuzzed;
 SQL
 	pg_await_server || { echo "not ok - the GPU server starts"; failed=1; return; }
 	{ echo 'SET gpuagg.engine = cpu;'; queries; echo "SELECT 9;"; echo "SELECT 0, false, false, false;"; } | psql -XAtq | sort -u >"$work/expected"
-	[[ $(grep -c '' "$work/expected") == 11 ]]
+	[[ $(grep -c '' "$work/expected") == 13 ]]
 	report $? "the CPU engine gives the expected answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"
-	session plain clean "$serial" && [[ $(sort -u "$work/clean.out" | grep -c '') == 11 ]]
+	session plain clean "$serial" && [[ $(sort -u "$work/clean.out" | grep -c '') == 13 ]]
 	report $? "answers are right if nothing is changed"
 	served=$(psql -XAtqc 'SELECT sum(queries) FROM gpuagg_devices()')
 	((served > 0))
@@ -170,7 +172,7 @@ SQL
 	report "$bad" "backends handle mutated answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"
 	pg_await_server
-	session plain after "$serial" && [[ $(sort -u "$work/after.out" | grep -c '') == 11 ]]
+	session plain after "$serial" && [[ $(sort -u "$work/after.out" | grep -c '') == 13 ]]
 	report $? "answers are right after the mutations"
 	! grep -E "PANIC|TRAP|AddressSanitizer|runtime error|process \(PID [0-9]*\) was terminated by signal" "$pg_root/log"
 	report $? "no backend crashed, and the sanitizers report no error"

@@ -491,8 +491,8 @@ can_be_numbered(Oid type)
 		expr_function_is_harmless(entry->eq_opr_finfo.fn_oid);
 }
 
-bool
-aggmap_is_tallied(const Aggref *aggref)
+const AggTally *
+aggmap_tally(const Aggref *aggref)
 {
 	const AggTally *tally;
 	ColumnType column;
@@ -506,16 +506,19 @@ aggmap_is_tallied(const Aggref *aggref)
 	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->aggargtypes == NIL ||
 		aggref->aggvariadic || !aggmap_is_ours(aggref->aggfnoid) ||
 		!aggregate_functions(aggref->aggfnoid, &transfn, &finalfn, &combinefn))
-		return false;
+		return NULL;
 	fmgr_info(transfn, &info);
 	value = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 	tally = agg_tally(&info);
 	column = expr_column_type(unconstify(Node *, value), &scale);
-	return tally != NULL && !contain_var_clause((Node *) list_copy_tail(aggref->args, 1)) &&
-		(spec_type_has_codes(exprType(value)) || column == COLUMN_DEC ||
-		 (tally->any_type &&
-		  (column_is_integer(column) ||
-		   (column == COLUMN_DATUM && can_be_numbered(exprType(value))))));
+	if (tally == NULL || contain_var_clause((Node *) list_copy_tail(aggref->args, 1)))
+		return NULL;
+	return spec_type_has_codes(exprType(value)) || column == COLUMN_DEC ||
+			(tally->any_type &&
+			 (column_is_integer(column) ||
+			  (column == COLUMN_DATUM && can_be_numbered(exprType(value))))) ?
+		tally :
+		NULL;
 }
 
 /*

@@ -17,9 +17,8 @@ const AggTally *
 agg_tally(const FmgrInfo *transfn)
 {
 	static const AggTally *(*const finders[])(const FmgrInfo *) = {
-		equidepth_tally,        exp_histogram_tally, histogram_auto_tally,
-		median_deviation_tally, sketch_tally,        summary_tally,
-		value_counts_tally,
+		equidepth_tally, exp_histogram_tally, histogram_auto_tally, median_deviation_tally,
+		sketch_tally,    summary_tally,       value_counts_tally,
 	};
 
 	for (int i = 0; i < lengthof(finders); i++)

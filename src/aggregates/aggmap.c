@@ -578,7 +578,7 @@ take_tally(const AggSpec *spec, FallbackAgg *fallback, Aggref *aggref, PlanState
 	const AggTally *tally = agg_tally(&fallback->transfn);
 	Datum constant = (Datum) 0;
 
-	if (!spec->support.tallies || tally == NULL || !aggmap_is_tallied(aggref) ||
+	if (!spec->support.tallies || tally == NULL || aggmap_tally(aggref) == NULL ||
 		fallback->nargs != (tally->takes ? 2 : 1))
 		return;
 	if (tally->takes &&

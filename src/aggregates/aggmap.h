@@ -21,6 +21,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/primnodes.h"
 
+#include "aggregates/agg_tally.h"
 #include "engine.h"
 #include "spec.h"
 
@@ -119,12 +120,12 @@ extern bool aggmap_is_top_n(const Aggref *aggref);
 extern bool aggmap_is_ranked(const Aggref *aggref);
 
 /*
- * Returns whether this is an aggregate whose states an engine may make of counted values
- * (agg_tally.h), judging by the aggregate alone: what it takes besides values may be invalid.
+ * Returns how an engine may make the aggregate's states of counted values, or NULL, judging by the
+ * aggregate alone: what it takes besides values may be invalid.
  */
-extern bool aggmap_is_tallied(const Aggref *aggref);
+extern const AggTally *aggmap_tally(const Aggref *aggref);
 
-/* Returns whether this is an exact aggregate of floats (exact.c), which every engine can compute. */
+/* Returns whether this is an exact aggregate of floats (exact.c), which all engines compute. */
 extern bool aggmap_is_exact(Oid aggfnoid);
 
 /*

@@ -198,8 +198,9 @@ counted_bytes(Datum nbins, int64 values)
 const AggTally *
 equidepth_tally(const FmgrInfo *transfn)
 {
-	static const AggTally tally = {takes_nbins, create_counted, add_counted, NULL, counted_bytes,
-								   .narrow = narrow, .in_one_bin = in_one_bin, .only_results = true};
+	static const AggTally tally = {
+		takes_nbins,      create_counted,           add_counted,         NULL, counted_bytes,
+		.narrow = narrow, .in_one_bin = in_one_bin, .only_results = true};
 
 	return transfn->fn_addr == gpuagg_equidepth_transfn ? &tally : NULL;
 }

@@ -406,8 +406,7 @@ exact_halve_window(ExactState *state, int i)
 
 	for (int w = 0; w < EXACT_WINDOW_WORDS - 1; w++)
 		words[w] = words[w] >> 1 | words[w + 1] << 63;
-	words[EXACT_WINDOW_WORDS - 1] =
-		(uint64) ((int64) words[EXACT_WINDOW_WORDS - 1] >> 1);
+	words[EXACT_WINDOW_WORDS - 1] = (uint64) ((int64) words[EXACT_WINDOW_WORDS - 1] >> 1);
 }
 
 /* Moves windows down to these units. Returns false if they do not have their sums there. */

@@ -238,8 +238,9 @@ state_bytes(Datum scale, int64 values)
 const AggTally *
 exp_histogram_tally(const FmgrInfo *transfn)
 {
-	static const AggTally tally = {takes_scale, create_for_tally, add_counted, NULL, state_bytes,
-								   .narrow = narrow, .in_one_bin = in_one_bin};
+	static const AggTally tally = {
+		takes_scale,      create_for_tally,        add_counted, NULL, state_bytes,
+		.narrow = narrow, .in_one_bin = in_one_bin};
 
 	return transfn->fn_addr == gpuagg_exp_histogram_transfn ? &tally : NULL;
 }

@@ -224,8 +224,9 @@ state_bytes(Datum nbins, int64 values)
 const AggTally *
 histogram_auto_tally(const FmgrInfo *transfn)
 {
-	static const AggTally tally = {takes_nbins, create_for_tally, add_counted, add_nulls,
-								   state_bytes, .narrow = narrow, .in_one_bin = in_one_bin};
+	static const AggTally tally = {
+		takes_nbins,      create_for_tally,        add_counted, add_nulls, state_bytes,
+		.narrow = narrow, .in_one_bin = in_one_bin};
 
 	return transfn->fn_addr == gpuagg_histogram_auto_transfn ? &tally : NULL;
 }

@@ -170,7 +170,8 @@ coarsen(Sketch *sketch, int levels)
 static int
 missing_levels(const uint64 *numbers, int64 n)
 {
-	int64 merged[64 + 1] = {0}; /* [l]: neighbours that become one at level l from the current one */
+	int64 merged[64 + 1] = {
+		0}; /* [l]: neighbours that become one at level l from the current one */
 	int64 nbuckets = Min(n, 1);
 	int levels = 0;
 
@@ -575,14 +576,19 @@ in_one_bin(void *state, double first, int64 from, double last, int64 to)
 const AggTally *
 sketch_tally(const FmgrInfo *transfn)
 {
-	static const AggTally one = {takes_fraction,      create_with_fraction, add_counted, NULL,
-								 bytes_with_fraction, .narrow = narrow,     .in_one_bin = in_one_bin};
+	static const AggTally one = {
+		takes_fraction,   create_with_fraction,    add_counted, NULL, bytes_with_fraction,
+		.narrow = narrow, .in_one_bin = in_one_bin};
 	static const AggTally several = {
-		takes_fractions,      create_with_fractions, add_counted,
-		NULL,                 bytes_with_fractions,  .narrow = narrow,
-		.in_one_bin = in_one_bin};
-	static const AggTally kept = {NULL,                create_for_median, add_counted, NULL,
-								  bytes_with_fraction, .narrow = narrow,  .in_one_bin = in_one_bin};
+		takes_fractions,  create_with_fractions,   add_counted, NULL, bytes_with_fractions,
+		.narrow = narrow, .in_one_bin = in_one_bin};
+	static const AggTally kept = {NULL,
+								  create_for_median,
+								  add_counted,
+								  NULL,
+								  bytes_with_fraction,
+								  .narrow = narrow,
+								  .in_one_bin = in_one_bin};
 
 	if (transfn->fn_addr == gpuagg_sketch_transfn)
 		return &one;

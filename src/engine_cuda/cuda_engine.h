@@ -207,9 +207,9 @@ extern bool cuda_make_tallies(CudaEngine *cuda, const WireGroups *groups, const 
 /* tally_bins.c: records that the server's answer is wrong, and returns false. */
 extern bool cuda_invalid_counts(CudaEngine *cuda);
 /*
- * Adds the n values of a group from position `first` on, which have so many rows, to a
- * state, bin by bin. *too_many: there are so many bins that all values should be read; none is added
- * then. Returns false if the session is lost.
+ * Adds the n values of a group from position `first` on, which have so many rows, to a state, bin
+ * by bin. *too_many: there are so many bins that all values should be read; none is added then.
+ * Returns false if the session is lost.
  */
 extern bool cuda_tally_bins(CudaEngine *cuda, int set, int64 first, int64 n, int64 rows,
 							const struct AggTally *tally, void *state, bool *too_many);

@@ -341,9 +341,8 @@ emit_pairs(Resident *r, const int *sources, const bool *maybe_null)
 				expr_program_emit(r->program, VECTOR_ISNOTNULL, 0, r->inputs[sources[i]], 0, 0), 0);
 	if (sources[2] >= 0)
 		pairs = expr_program_emit(r->program, VECTOR_AND, 0, pairs, r->inputs[sources[2]], 0);
-	return pairs >= VECTOR_CONSTANT ?
-		pairs :
-		expr_program_emit(r->program, VECTOR_IS_TRUE, 0, pairs, 0, 0);
+	return pairs >= VECTOR_CONSTANT ? pairs :
+									  expr_program_emit(r->program, VECTOR_IS_TRUE, 0, pairs, 0, 0);
 }
 
 /*

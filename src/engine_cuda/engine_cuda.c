@@ -583,6 +583,12 @@ cuda_unsupported_reason(const AggSpec *spec, const EngineInput *input)
 #define CACHED_VALUE_COST 0.01
 
 /*
+ * Cost of a counted value that is returned, in slots: it is copied, and added to its state, which
+ * takes as long as the call of a transition function for a row.
+ */
+#define COUNTED_SLOTS 6
+
+/*
  * Costs: a session, and each value of a column that is copied. With grouped rows, this process also
  * finds the boundaries.
  */
@@ -595,7 +601,8 @@ cuda_cost(const EngineWork *work)
 		work->rows * (1 - work->resident) *
 		(work->columns * gpuagg_gpu_column_cost +
 		 (slots + work->numbered * NUMBERED_SLOTS) * gpuagg_slot_cost) +
-		work->scanned * work->columns * gpuagg_gpu_column_cost * CACHED_VALUE_COST;
+		work->scanned * work->columns * gpuagg_gpu_column_cost * CACHED_VALUE_COST +
+		work->counted * COUNTED_SLOTS * gpuagg_slot_cost;
 }
 
 const EngineOps engine_cuda_ops = {

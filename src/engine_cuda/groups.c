@@ -256,8 +256,8 @@ most_exact_groups(const CudaEngine *cuda, uint32 n, size_t room)
 
 /*
  * Makes a batch of a chunk's groups, or of the first ones if the values of their keys, their n
- * best, or their states of counted values or exact aggregates have too many bytes: *groups has only these
- * then, and the next chunk begins with the others. Returns false if the session is lost.
+ * best, or their states of counted values or exact aggregates have too many bytes: *groups has only
+ * these then, and the next chunk begins with the others. Returns false if the session is lost.
  */
 static bool
 copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch *out)
@@ -287,10 +287,10 @@ copy_groups(CudaEngine *cuda, WireGroups *groups, const char *buffer, GroupBatch
 }
 
 /*
- * Makes the states of exact aggregates, and sets those of other fallback aggregates to their initial
- * values. These exist here only for unrepresentable numerics, which no row has that the server got.
- * Fallback aggregates of ordered sets, the n best and counted values get their states later; those
- * of texts by rank have them, if the server has rows.
+ * Makes the states of exact aggregates, and sets those of other fallback aggregates to their
+ * initial values. These exist here only for unrepresentable numerics, which no row has that the
+ * server got. Fallback aggregates of ordered sets, the n best and counted values get their states
+ * later; those of texts by rank have them, if the server has rows.
  */
 static void
 set_fallbacks(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from,

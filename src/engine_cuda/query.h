@@ -37,8 +37,8 @@ typedef enum Travel
 	TRAVEL_LOW_PART,
 	TRAVEL_PARTS_SUM, /* the sum of two parts, which are other columns */
 	TRAVEL_PAIRS,     /* 1 where two columns have values, and a filter passes; else 0 */
-	TRAVEL_MATRIX, /* square matrices, read from arrays */
-	TRAVEL_RUNS    /* number of the run of equal keys, for grouped rows; sorted.c writes it */
+	TRAVEL_MATRIX,    /* square matrices, read from arrays */
+	TRAVEL_RUNS       /* number of the run of equal keys, for grouped rows; sorted.c writes it */
 } Travel;
 
 /* A column of floats that travels as two columns of integers, for exact sums. */
@@ -81,12 +81,12 @@ typedef struct CudaColumn
 	 * each variable, and with the filter, or -1. Else 0.
 	 */
 	int sources[3];
-	WireType type;    /* for COLUMN_DEC it is WIRE_I128; see `wide` */
-	int key;          /* number of the key, or -1 */
-	bool extreme;     /* floats that a minimum or maximum reads */
-	bool returned;    /* floats that gpu_max_n or its like returns as they are */
-	double safe;      /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
-	uint32 values;    /* offsets in a buffer */
+	WireType type; /* for COLUMN_DEC it is WIRE_I128; see `wide` */
+	int key;       /* number of the key, or -1 */
+	bool extreme;  /* floats that a minimum or maximum reads */
+	bool returned; /* floats that gpu_max_n or its like returns as they are */
+	double safe;   /* floats of smaller magnitude never overflow a sum; 0: no sum reads them */
+	uint32 values; /* offsets in a buffer */
 	uint32 validity;
 	Dictionary *dict;        /* numbers values that have dictionary codes */
 	const KeySpec *equality; /* how these are compared */

@@ -57,7 +57,8 @@ add_slot(CudaQuery *query, MonoidId monoid, int col, int filter)
 static int
 add_squares(CudaQuery *query, int a, int b, int filter)
 {
-	int sum = cuda_query_add_derived(query, query->cols[a].col, TRAVEL_PARTS_SUM, WIRE_I64, a, b, 0);
+	int sum =
+		cuda_query_add_derived(query, query->cols[a].col, TRAVEL_PARTS_SUM, WIRE_I64, a, b, 0);
 
 	return sum < 0 ? -1 : add_slot(query, MONOID_SUMSQ_I192, sum, filter);
 }
@@ -291,8 +292,7 @@ static const void *
 slot_states(const ChunkStates *chunk, int slot)
 {
 	return chunk->buffer + chunk->groups->slots[slot] +
-		(size_t) chunk->from *
-		gpuagg_monoids[chunk->query->wire->slots[slot].monoid].state_size;
+		(size_t) chunk->from * gpuagg_monoids[chunk->query->wire->slots[slot].monoid].state_size;
 }
 
 /* Returns group g's sum of squares in a slot. */

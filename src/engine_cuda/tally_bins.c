@@ -81,8 +81,8 @@ pick_values(const BinnedGroup *group, const int64 *positions, int64 n, double *v
 		ok = cuda_pick_pairs(group->cuda, group->set, places, m, &picked);
 		for (int i = 0; i < m && ok; i++)
 		{
-			values[at + i] = DatumGetFloat8(
-				value_of_code(COLUMN_F64, select_code_i64(picked.values[i])));
+			values[at + i] =
+				DatumGetFloat8(value_of_code(COLUMN_F64, select_code_i64(picked.values[i])));
 			ranks[at + i] = picked.ranks[i] - group->place;
 		}
 	}
@@ -167,9 +167,7 @@ find_bins(BinnedGroup *group, const AggTally *tally, void *state, Found *found, 
 			return cuda_invalid_counts(group->cuda);
 		tally->narrow(state, found->values, found->n, group->rows);
 		make_room(more, most);
-		n = found->n < most ?
-			list_gaps(found, tally, state, more->positions, most - found->n) :
-			-1;
+		n = found->n < most ? list_gaps(found, tally, state, more->positions, most - found->n) : -1;
 		*too_many = n < 0;
 		if (n <= 0)
 			return true;

@@ -181,7 +181,7 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 
 		if (aggmap_is_top_n(aggref))
 			query->top_n = true;
-		else if (aggmap_is_tallied(aggref))
+		else if (aggmap_tally(aggref))
 			query->tallies = true;
 		else if (aggmap_is_ranked(aggref))
 			query->ranked = true;
@@ -229,9 +229,13 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.values = spec ? spec->nslots + spec->nkeys : 3,
 		.work.columns = spec ? spec->ncols : 2,
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
+		.work.counted = state->plan->counted,
+		.work.fallbacks = state->plan->fallbacks,
 	};
 
 	note_fallbacks(&query, state);
+	for (int f = 0; spec && f < spec->nfallbacks; f++)
+		query.work.values += !spec->fallbacks[f].unrepresentable_only;
 	for (int k = 0; parallel && spec && k < spec->nkeys; k++)
 		query.work.numbered += spec->cols[spec->keys[k].col].type == COLUMN_DATUM;
 	for (int d = 0; spec && d < spec->ndistincts; d++)

@@ -54,9 +54,8 @@ gpuagg_exact_parts(double x, int unit)
 	parts.fits = exponent < 0x7ff && shift >= 0 && shift <= EXACT_PARTS_SHIFT;
 	if (!parts.fits)
 		return parts;
-	parts.high =
-		(int64_t) (shift < EXACT_PARTS_LOW ? m >> (EXACT_PARTS_LOW - shift) :
-											 m << (shift - EXACT_PARTS_LOW));
+	parts.high = (int64_t) (shift < EXACT_PARTS_LOW ? m >> (EXACT_PARTS_LOW - shift) :
+													  m << (shift - EXACT_PARTS_LOW));
 	parts.low = shift < EXACT_PARTS_LOW ? (int64_t) ((m << shift) & EXACT_PARTS_LOW_MASK) : 0;
 	if (bits >> 63)
 	{

@@ -167,7 +167,7 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
 			add_function_cost(query->root, transfn, NULL, &cost);
 			if (aggmap_is_top_n(aggref))
 				engine->top_n = true;
-			else if (aggmap_is_tallied(aggref))
+			else if (aggmap_tally(aggref))
 				engine->tallies = true;
 			else if (aggmap_is_ranked(aggref))
 				engine->ranked = true;
@@ -348,14 +348,35 @@ count_set_values(const GroupQuery *query)
 	return 4 * (list_length(query->keys) + 1);
 }
 
-/*
- * Returns the engine's cost on top of reading.  Sets *resident to the fraction of the rows that are
- * cached on the engine's device, or can be, and *scanned to the rows of tables that this engine
- * reads for them.
- */
+/* Values of a group of which histograms and sketches are made, if it has more. */
+#define BIN_VALUES 4096
+
+/* Estimates EngineWork.counted. */
+static double
+counted_values(GroupQuery *query, double rows)
+{
+	double values = 0;
+	ListCell *lc;
+
+	foreach (lc, query->aggs)
+	{
+		Aggref *aggref = partial_aggref(lfirst_node(Aggref, lc));
+		const AggTally *tally = aggmap_tally(aggref);
+		List *exprs;
+		double different;
+
+		if (tally == NULL)
+			continue;
+		exprs = lappend(list_copy(query->keys), linitial_node(TargetEntry, aggref->args)->expr);
+		different = estimate_num_groups(query->root, exprs, rows, NULL, NULL);
+		values += tally->narrow ? Min(different, query->groups * BIN_VALUES) : different;
+	}
+	return values;
+}
+
+/* Returns the engine's cost on top of reading. Sets *device. */
 static Cost
-engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident,
-			double *scanned)
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, DeviceEstimates *device)
 {
 	EngineQuery engine = {.input.grouped = grouped};
 	ListCell *lc;
@@ -387,17 +408,19 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.local += sorted_distinct_cost(query, child);
 	if (engine.ordered_sets)
 		engine.work.local += ordered_sets_cost(query, child);
-	*resident = *scanned = 0;
+	*device = (DeviceEstimates){.fallbacks = engine.work.fallbacks};
+	if (engine.tallies && engines_candidate() != engines_default())
+		engine.work.counted = device->counted = counted_values(query, child->rows);
 	if (!grouped && !sorts && engines_candidate()->take_resident &&
 		can_reduce_sets_on_gpu(query->aggs))
-		*resident = plan_resident_share(query, child, scanned);
-	if (*resident > 0)
+		device->resident = plan_resident_share(query, child, &device->scanned);
+	if (device->resident > 0)
 	{
 		EngineQuery cached = engine;
 
-		engines_add_resident_work(&cached.work, *resident, *scanned);
+		engines_add_resident_work(&cached.work, device->resident, device->scanned);
 		if (!engines_can_take_resident(&cached))
-			*resident = *scanned = 0;
+			device->resident = device->scanned = 0;
 	}
 	return engines_cost(&engine);
 }
@@ -600,7 +623,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	QualCost having;
 	Cost input = plan_child_cost(query->root, child);
 	double bounded = bounded_share(query, child);
-	double resident, scanned;
+	DeviceEstimates device;
 	Cost run;
 
 	cost_qual_eval(&having, query->having, query->root);
@@ -609,8 +632,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		path->rows = clamp_row_est(
 			path->rows * clauselist_selectivity(query->root, query->having, 0, JOIN_INNER, NULL));
 	path->rows = limited_rows(query, path->rows);
-	run = child->rows * gpuagg_row_cost +
-		engine_cost(query, child, grouped, sorts, &resident, &scanned);
+	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &device);
 	if (bounded > 0)
 	{
 		input = Max(input - bounded * child->rows * gpuagg_cache_row_cost, 0);
@@ -618,14 +640,16 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	}
 	if (grouped)
 		input += ties_cost(query, child);
-	plan_list_resident(cpath->custom_private, resident, scanned);
-	if (resident > 0)
+	plan_list_device(cpath->custom_private, &device);
+	if (device.resident > 0)
 	{
 		Cost making = Min(lookup_joins_making_cost(query->root, child), input);
-		Cost rest = making + (input - making) * (1 - resident);
-		EngineWork cached = {
-			.columns = list_length(query->inputs), .resident = 1, .scanned = scanned};
-		Cost work = run * (1 - resident) + engines_candidate()->cost(&cached);
+		Cost rest = making + (input - making) * (1 - device.resident);
+		EngineWork cached = {.columns = list_length(query->inputs),
+							 .resident = 1,
+							 .scanned = device.scanned,
+							 .counted = device.counted};
+		Cost work = run * (1 - device.resident) + engines_candidate()->cost(&cached);
 
 		if (rest + work < input + run)
 		{

@@ -155,12 +155,14 @@ make_number(double number)
 }
 
 void
-plan_list_resident(List *list, double resident, double scanned)
+plan_list_device(List *list, const DeviceEstimates *device)
 {
 	ListCell *estimates = list_nth_cell(list, PATH_ESTIMATES);
 
-	lfirst(estimates) = lappend(lfirst(estimates), make_number(resident));
-	lfirst(estimates) = lappend(lfirst(estimates), make_number(scanned));
+	lfirst(estimates) = lappend(lfirst(estimates), make_number(device->resident));
+	lfirst(estimates) = lappend(lfirst(estimates), make_number(device->scanned));
+	lfirst(estimates) = lappend(lfirst(estimates), make_number(device->counted));
+	lfirst(estimates) = lappend(lfirst(estimates), make_number(device->fallbacks));
 }
 
 List *
@@ -514,6 +516,8 @@ plan_decode(const CustomScan *cscan)
 	plan->est_groups = DatumGetFloat8(lsecond_node(Const, estimates)->constvalue);
 	plan->resident = DatumGetFloat8(lthird_node(Const, estimates)->constvalue);
 	plan->scanned = DatumGetFloat8(lfourth_node(Const, estimates)->constvalue);
+	plan->counted = DatumGetFloat8(list_nth_node(Const, estimates, 4)->constvalue);
+	plan->fallbacks = DatumGetFloat8(list_nth_node(Const, estimates, 5)->constvalue);
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);
 	plan->input_resno = ints_of_list(list_nth(private, PLAN_INPUT_RESNOS), 0);
 	plan->input_scale = ints_of_list(list_nth(private, PLAN_INPUT_SCALES), 0);

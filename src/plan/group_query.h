@@ -101,9 +101,18 @@ extern bool plan_query_is_volatile(PlannerInfo *root);
  * user.
  */
 extern bool plan_query_is_guarded(PlannerInfo *root);
+/* Members of EngineWork that the executor, which chooses the engine again, has from the planner. */
+typedef struct DeviceEstimates
+{
+	double resident; /* plan_resident_share() */
+	double scanned;
+	double counted;
+	Cost fallbacks;
+} DeviceEstimates;
+
+/* Adds these estimates to the list of plan_query_to_list(). */
+extern void plan_list_device(List *list, const DeviceEstimates *device);
 /* Returns the list for a path's custom_private, with all that the plan needs of the query. */
-/* Adds the estimates of plan_resident_share() to the list of plan_query_to_list(). */
-extern void plan_list_resident(List *list, double resident, double scanned);
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /*
  * Returns the parameters, known while the query is planned, for columns of outer queries or of

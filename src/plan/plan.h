@@ -35,6 +35,8 @@ typedef struct GpuAggPlan
 	double est_groups;
 	double resident;    /* fraction of the rows that a GPU can have cached, */
 	double scanned;     /* and rows of tables that it reads for them */
+	double counted;     /* counted values that it returns, see EngineWork */
+	Cost fallbacks;     /* of calls of transition functions for a row */
 	int *key_input;     /* [key] input */
 	Oid *key_eq;        /* [key] equality function */
 	Oid *key_hash;      /* [key] hash function */

@@ -324,7 +324,8 @@ send_any_change(Link *l)
 	}
 	if (l->arena && random_below(l, 2))
 		for (int n = random_below(l, 2000); n > 0; n--)
-			l->arena[random_below(l, 1 << 16)] = random_bits(l);
+			l->arena[random_below(l, 2) * WIRE_BUFFER_BYTES + random_below(l, 1 << 16)] =
+				random_bits(l);
 	for (int i = 0; i < 3; i++)
 		fds[i] = l->fd >= 0 ? dup(l->fd) : random_below(l, 10) == 0 ? make_invalid_arena(l) : -1;
 	ok = send_fds(l->client, &l->header, sizeof(l->header), fds,

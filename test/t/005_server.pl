@@ -47,6 +47,15 @@ like($node->safe_psql('postgres', $engine =~ s/k, gpu_sum/k, k, gpu_sum/r =~ s/B
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $engine"), qr/Engine: cuda/, 'a query over many rows uses the GPU');
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; " . $engine =~ s/rows/few/r), qr/Engine: cpu \(too few rows for the GPU\)/,
 	'... and a query over few rows does not');
+# Values that are counted are returned, which does not pay if there are as many as rows.
+foreach my $aggregate ('entropy(k)', 'mad(k)', 'value_counts(t, 3)', 'histogram_equidepth(i, 10)', 'approx_percentile(i, 0.5)')
+{
+	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT gpu_$aggregate FROM rows"), qr/Engine: cuda/, "$aggregate uses the GPU");
+}
+foreach my $aggregate ('entropy(i)', 'mad(i)', 'value_counts(i * 2, 3)', 'summary(i)')
+{
+	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT gpu_$aggregate FROM rows"), qr/Engine: cpu \(too few rows/, "$aggregate does not");
+}
 foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 {
 	like($node->safe_psql('postgres', "$explain SELECT k, gpu_count(*), string_agg(t, ',') FROM rows GROUP BY k"),
