@@ -477,7 +477,11 @@ part_fdw() {
 }
 
 part_cases() {
-	"$top/test/cases.sh" "${CASES:-40}" "${CASES_SEED:-1}" >"$results/cases.log" 2>&1
+	local server
+
+	check "cases/server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub
+	server=$(pg_server "$top/build/test/gpuagg-server") || { fail "cases (no server)"; return; }
+	ENGINES=cpu,cuda SERVER=$server "$top/test/cases.sh" "${CASES:-40}" "${CASES_SEED:-1}" >"$results/cases.log" 2>&1
 	tap_lines cases <"$results/cases.log" || fail cases
 	grep -v '^ok ' "$results/cases.log"
 }
@@ -530,7 +534,7 @@ prepare() {
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) mapfile -tO "${#plain[@]}" plain < <(unit_targets build/unit) ;;
-		server | tap | stress | monitoring) plain+=(server-stub) ;;
+		server | cases | tap | stress | monitoring) plain+=(server-stub) ;;
 		sanitize) mapfile -tO "${#sanitized[@]}" sanitized < <(unit_targets build/unit-sanitize) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
