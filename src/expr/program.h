@@ -43,8 +43,8 @@ typedef struct ExprLookup
 	int join;         /* the join; -1: none */
 	ColumnType type;  /* type of the expression; COLUMN_DATUM: the caller numbers the values */
 	int16 scale;
-	bool presence; /* only whether the column is NULL */
-	bool slots;    /* a hash table that finds the inner rows of a join: for VECTOR_FIND */
+	bool presence;   /* only whether the column is NULL */
+	bool slots;      /* a hash table that finds the inner rows of a join: for VECTOR_FIND */
 	bool nulls_stay; /* with COLUMN_DATUM: NULL has no number */
 	/* the value is its rank among all values of a coded text by this collation; else InvalidOid */
 	Oid ranked;
