@@ -27,6 +27,12 @@
 extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
 
 /*
+ * Returns why a join cannot be a lookup because of the keys of its outer side; NULL if it can.  Core
+ * evaluates no key after one that is NULL.
+ */
+extern const char *expr_join_keys_unsupported_reason(List *keys, ParamListInfo params);
+
+/*
  * Returns whether strings of this collation are equal only if their bytes are equal.  False without
  * a collation: core may raise an error then.
  */
@@ -129,5 +135,19 @@ extern bool expr_calls_users_function(Node *expr);
  * is evaluated: it cannot fail, as expr_cannot_fail() says, and calls no user's function.
  */
 extern bool expr_evaluates_unnoticed(Node *expr, ParamListInfo params);
+
+/* What can be noticed of the evaluation of expressions, the least first. */
+typedef enum Notice
+{
+	NOTICE_NONE,    /* see expr_evaluates_unnoticed() */
+	NOTICE_WHETHER, /* whether there is one: it may raise an error */
+	NOTICE_HOW_OFTEN /* also how often: it calls a volatile function */
+} Notice;
+
+/*
+ * Returns what can be noticed of an expression or a list of expressions, which may be aggregates.
+ * It does not look into the plans of subplans.
+ */
+extern Notice expr_notice(Node *expr, ParamListInfo params);
 
 #endif /* GPUAGG_ANALYSIS_H */

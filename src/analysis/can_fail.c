@@ -60,6 +60,51 @@ lacks_collation(Node *node)
 	return false;
 }
 
+/* Returns whether a function divides integers: 'd' for a quotient, 'm' for a remainder, or 0. */
+static char
+divides_integers(Oid funcid)
+{
+	switch (funcid)
+	{
+		case F_INT2DIV:
+		case F_INT4DIV:
+		case F_INT8DIV:
+		case F_INT24DIV:
+		case F_INT28DIV:
+		case F_INT42DIV:
+		case F_INT48DIV:
+		case F_INT82DIV:
+		case F_INT84DIV:
+			return 'd';
+		case F_INT2MOD:
+		case F_INT4MOD:
+		case F_INT8MOD:
+			return 'm';
+		default:
+			return 0;
+	}
+}
+
+/*
+ * Returns whether a node divides integers by a constant that is no cause of errors.  Remainders
+ * raise an error for the divisor 0, quotients for -1, too: of the least integer.
+ */
+static bool
+divides_safely(Node *node)
+{
+	OpExpr *op = (OpExpr *) node;
+	char divides = IsA(node, OpExpr) ? divides_integers(op->opfuncid) : 0;
+	Const *divisor = divides ? lsecond(op->args) : NULL;
+	int64 value;
+
+	if (divides == 0 || !IsA(divisor, Const) || divisor->constisnull)
+		return false;
+	value = divisor->constlen == 2 ? DatumGetInt16(divisor->constvalue) :
+		divisor->constlen == 4     ? DatumGetInt32(divisor->constvalue) :
+									 DatumGetInt64(divisor->constvalue);
+	return value != 0 && (divides == 'm' || value != -1);
+}
+
 /*
  * Walker: returns whether evaluating the node may raise an error. Leakproof functions raise none
  * (see CREATE FUNCTION). All others may, even over constants. A parameter may stand for a subquery
@@ -89,8 +134,8 @@ can_fail(Node *node, void *context)
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
-			return check_functions_in_node(node, is_leaky, context) || lacks_collation(node) ||
-				expression_tree_walker(node, can_fail, context);
+			return (!divides_safely(node) && check_functions_in_node(node, is_leaky, context)) ||
+				lacks_collation(node) || expression_tree_walker(node, can_fail, context);
 		case T_List:
 		case T_Var:
 		case T_Const:
@@ -130,4 +175,12 @@ expr_cannot_fail(Node *expr, ParamListInfo params)
 	if (IsA(expr, OpExpr) && expr_is_like(((OpExpr *) expr)->opfuncid))
 		return like_cannot_fail((OpExpr *) expr, params);
 	return !can_fail(expr, params);
+}
+
+const char *
+expr_join_keys_unsupported_reason(List *keys, ParamListInfo params)
+{
+	return list_length(keys) > 1 && !expr_cannot_fail((Node *) keys, params) ?
+		"a key of the join may raise an error" :
+		NULL;
 }

@@ -115,6 +115,13 @@ is_probed(const HeapJoin *join)
 	return join->probed > 0 || join->cells.kept + join->cells.sent == 0;
 }
 
+/* Returns whether a bitmap of keys stands before what finds the rows. */
+static bool
+has_filter(const Lookup *lookup)
+{
+	return lookup->bits != NULL && lookup->form != LOOKUP_BITS;
+}
+
 /* Prints the line of a lookup.  join: NULL before execution */
 static void
 explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
@@ -125,9 +132,9 @@ explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 	appendStringInfo(&buf, "%s join, %s", join_name(((HashJoin *) node->plan)->join.jointype),
 					 join_keys(node, es));
 	if (join)
-		appendStringInfo(&buf, ", %s%s of %u rows%s, " UINT64_FORMAT " kB",
+		appendStringInfo(&buf, ", %s%s of %u rows%s%s, " UINT64_FORMAT " kB",
 						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form),
-						 join->lookup.nrows, join->lookup.next ? " with equal keys" : "",
+						 join->lookup.nrows, has_filter(&join->lookup) ? " behind a bitmap" : "", join->lookup.next ? " with equal keys" : "",
 						 (uint64) (join->lookup.bytes + 1023) / 1024);
 	if (join && join->builds > 0 && es->timing)
 	{
@@ -153,6 +160,7 @@ explain_lookup_properties(PlanState *node, const HeapJoin *join, ExplainState *e
 	if (join == NULL)
 		return;
 	ExplainPropertyText("Form", lookup_form_name(join->lookup.form), es);
+	ExplainPropertyBool("Bitmap Filter", has_filter(&join->lookup), es);
 	ExplainPropertyBool("Kept", join->lookup.kept, es);
 	ExplainPropertyUInteger("Rows", NULL, join->lookup.nrows, es);
 	ExplainPropertyBool("Equal Keys", join->lookup.next != NULL, es);

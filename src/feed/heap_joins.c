@@ -70,10 +70,8 @@ keys_unsupported_reason(const HashJoinState *node)
 		if (!op_strict(lfirst_oid(lc)) || !get_op_hash_functions(lfirst_oid(lc), &left, &right))
 			return "an operator of the join is not strict";
 	}
-	if (list_length(plan->hashkeys) > 1 &&
-		!expr_cannot_fail((Node *) plan->hashkeys, node->js.ps.state->es_param_list_info))
-		return "a key of the join may raise an error";
-	return NULL;
+	return expr_join_keys_unsupported_reason(plan->hashkeys,
+											 node->js.ps.state->es_param_list_info);
 }
 
 /* Returns why one join cannot be a lookup; NULL if it can. */
@@ -112,13 +110,30 @@ join_unsupported_reason(const HashJoinState *node, bool volatile_query)
 	return keys_unsupported_reason(node);
 }
 
+/* Returns why a lookup must not run the inner plan of a join; NULL if it may. */
+static const char *
+inner_unsupported_reason(const HashJoinState *node, PlanState *scan)
+{
+	Notice notice = heap_join_inner_notice(node);
+
+	if (notice == NOTICE_HOW_OFTEN)
+		return "an inner side calls a volatile function or locks rows";
+	if (notice == NOTICE_WHETHER && !heap_join_can_look_ahead(scan))
+		return "an inner side may raise an error, and participants share the scan below the join";
+	return NULL;
+}
+
 const char *
 heap_joins_unsupported_reason(PlanState *child, bool volatile_query)
 {
+	PlanState *scan = heap_below_joins(child);
+
 	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
 	{
 		const char *why = join_unsupported_reason((HashJoinState *) node, volatile_query);
 
+		if (why == NULL)
+			why = inner_unsupported_reason((HashJoinState *) node, scan);
 		if (why)
 			return why;
 		if (!targets_can_be_merged(outerPlanState(node)))
@@ -388,6 +403,7 @@ heap_joins_create(PlanState *child)
 
 		join->hash = castNode(HashState, innerPlanState(join->node));
 		join->type = plan->join.jointype;
+		join->noticed = heap_join_inner_notice(join->node) != NOTICE_NONE;
 		/* an earlier feed over the same plan may have run it */
 		join->executed = true;
 		join->targets = (List *) merge_expr((Node *) plan->join.plan.targetlist, &context);
@@ -488,21 +504,6 @@ heap_joins_count(PlanState *node, int rows)
 	InstrStopNode(node->instrument, rows);
 }
 
-/* Rescans the inner side of a join if its plan has run before. */
-static void
-rescan_inner(HeapJoin *join)
-{
-	Feed *feed = join->lookup.feed;
-
-	if (join->executed || join->hash->ps.chgParam != NULL)
-	{
-		ExecReScan(&join->hash->ps);
-		if (feed)
-			feed->ops->rescan(feed);
-	}
-	join->executed = false;
-}
-
 /*
  * Builds the lookup of a join; returns false if that is not possible.  awaited: others wait for it,
  * or NULL
@@ -515,7 +516,7 @@ build_lookup(HeapJoin *join, SharedWork *awaited)
 	instr_time start, end;
 
 	INSTR_TIME_SET_CURRENT(start);
-	rescan_inner(join);
+	heap_join_rescan_inner(join);
 	if (instrument)
 		InstrStartNode(instrument);
 	join->executed = true;
@@ -535,23 +536,31 @@ build_lookup(HeapJoin *join, SharedWork *awaited)
 }
 
 /*
- * Makes the lookup of a join valid; returns false if that is not possible.  work: its building, if
- * participants of a parallel plan share it
+ * Makes the lookup of join j valid.  Returns HEAP_JOINS_EXECUTE if that is not possible, and
+ * HEAP_JOINS_EMPTY if it need not be.  work: its building, if participants of a parallel plan share
+ * it
  */
-static bool
-obtain_lookup(HeapJoin *join, SharedWork *work)
+static HeapJoinsResult
+obtain_lookup(HeapJoins *joins, int j, SharedWork *work)
 {
+	HeapJoin *join = &joins->joins[j];
 	const Plan *hash = join->hash->ps.plan;
 
 	join->built = lookup_attach(&join->lookup, hash, false);
 	if (join->built)
-		return true;
-	if (work == NULL || !lookup_can_be_kept(&join->lookup))
-		return build_lookup(join, NULL);
-	if (shared_work_begin(work, PG_WAIT_EXTENSION))
-		return build_lookup(join, work);
-	join->built = lookup_attach(&join->lookup, hash, true);
-	return join->built || build_lookup(join, NULL);
+		return HEAP_JOINS_READY;
+	if (join->noticed && !heap_join_has_outer_row(joins, j))
+		return HEAP_JOINS_EMPTY;
+	if (!lookup_can_be_kept(&join->lookup))
+		work = NULL;
+	if (work && !shared_work_begin(work, PG_WAIT_EXTENSION))
+	{
+		work = NULL;
+		join->built = lookup_attach(&join->lookup, hash, true);
+	}
+	if (!join->built)
+		join->built = build_lookup(join, work);
+	return join->built ? HEAP_JOINS_READY : HEAP_JOINS_EXECUTE;
 }
 
 /* Frees all lookups, and makes their plans ready to be executed by core's joins. */
@@ -566,24 +575,8 @@ give_up(HeapJoins *joins)
 		joins->joins[j].built = false;
 		/* the feed of an inner side may have run the inner sides of joins below */
 		heap_joins_leave(joins->joins[j].lookup.inner);
-		rescan_inner(&joins->joins[j]);
+		heap_join_rescan_inner(&joins->joins[j]);
 	}
-}
-
-void
-heap_joins_leave(PlanState *child)
-{
-	/* nodes keep what they allocate, such as sets of changed parameters */
-	MemoryContext old = MemoryContextSwitchTo(child->state->es_query_cxt);
-
-	check_stack_depth();
-	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
-		if (((HashJoinState *) node)->hj_HashTable == NULL && !node->plan->parallel_aware)
-		{
-			heap_joins_leave(outerPlanState(innerPlanState(node)));
-			ExecReScan(innerPlanState(node));
-		}
-	MemoryContextSwitchTo(old);
 }
 
 HeapJoinsResult
@@ -595,14 +588,18 @@ heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why)
 	for (int j = 0; j < joins->n; j++)
 	{
 		HeapJoin *join = &joins->joins[j];
+		HeapJoinsResult result = HEAP_JOINS_READY;
 
 		if (join->lookup.feed)
 		{
 			join->lookup.feed->guarded = feed->guarded;
 			join->lookup.feed->subplans = feed->subplans;
 		}
-		if ((!join->built || join->hash->ps.chgParam != NULL) &&
-			!obtain_lookup(join, heap_shared_lookup(feed->shared, j)))
+		if (!join->built || join->hash->ps.chgParam != NULL)
+			result = obtain_lookup(joins, j, heap_shared_lookup(feed->shared, j));
+		if (result == HEAP_JOINS_EMPTY)
+			return result;
+		if (result == HEAP_JOINS_EXECUTE)
 		{
 			*why = "an inner side is too large for a lookup, or its keys cannot be compared";
 			give_up(joins);

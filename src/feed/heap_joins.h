@@ -46,12 +46,6 @@ extern const char *heap_joins_unsupported_reason(PlanState *child, bool volatile
 extern HeapJoins *heap_joins_create(PlanState *child);
 
 /*
- * Makes the joins down to the scan, and the joins of their inner sides, ready for the executor: an
- * earlier feed over the same plan may have run their inner plans.
- */
-extern void heap_joins_leave(PlanState *child);
-
-/*
  * Returns whether the keys of a join are columns of its inner side, so that a feed of its own can
  * deliver them.
  */
@@ -72,7 +66,7 @@ extern void heap_joins_end(HeapJoins *joins);
 typedef enum HeapJoinsResult
 {
 	HEAP_JOINS_READY,
-	HEAP_JOINS_EMPTY,  /* no row of the scan can find its partner: there are no rows */
+	HEAP_JOINS_EMPTY,  /* there are no rows */
 	HEAP_JOINS_EXECUTE /* the lookups cannot be built: the executor must run the joins */
 } HeapJoinsResult;
 
@@ -81,6 +75,14 @@ typedef enum HeapJoinsResult
  * feed of the joins.  Sets *why, a phrase for EXPLAIN, if the executor must run the joins
  */
 extern HeapJoinsResult heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why);
+
+/* ---- heap_join_inner.c ------------------------------------------------------------- */
+
+/*
+ * Makes the joins down to the scan, and the joins of their inner sides, ready for the executor: an
+ * earlier feed over the same plan may have run their inner plans.
+ */
+extern void heap_joins_leave(PlanState *child);
 
 /* ---- heap_join_table.c ------------------------------------------------------------- */
 

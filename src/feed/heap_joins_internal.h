@@ -7,6 +7,7 @@
 
 #include "portability/instr_time.h"
 
+#include "analysis/analysis.h"
 #include "feed/heap_joins.h"
 
 /* What EXPLAIN ANALYZE counts of a join. */
@@ -28,6 +29,7 @@ typedef struct HeapJoin
 	Lookup lookup;
 	bool executed; /* the inner plan may have run since it was rescanned last */
 	bool built;    /* the lookup is valid unless the inner plan must be rescanned */
+	bool noticed;  /* somebody may notice whether the inner plan runs */
 
 	/*
 	 * Expressions over targets of the scan (Vars of OUTER_VAR) and columns of lookups (Vars of
@@ -110,5 +112,19 @@ heap_join_keeps_rows(const HeapJoin *join)
 {
 	return join->lookup.ncolumns > 0 || join->lookup.next != NULL || join->settles;
 }
+
+/* ---- heap_join_inner.c --------------------------------------------------------------- */
+
+/* Returns what can be noticed of the inner side of a join. */
+extern Notice heap_join_inner_notice(const HashJoinState *node);
+/* Rescans the inner side of a join if its plan has run before. */
+extern void heap_join_rescan_inner(HeapJoin *join);
+/* Returns whether heap_join_has_outer_row() can be called for joins above a scan. */
+extern bool heap_join_can_look_ahead(PlanState *scan);
+/*
+ * Returns whether the outer side of join j has a row.  The executor looks for it, and the lookups
+ * below are valid.
+ */
+extern bool heap_join_has_outer_row(HeapJoins *joins, int j);
 
 #endif /* GPUAGG_FEED_HEAP_JOINS_INTERNAL_H */

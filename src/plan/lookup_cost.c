@@ -84,6 +84,18 @@ inner_path_cost(PlannerInfo *root, Path *inner)
 															inner->total_cost;
 }
 
+/* Returns whether a lookup may run the inner plan of a join. */
+static bool
+inner_may_run(PlannerInfo *root, const RelOptInfo *inner, const Path *outer)
+{
+	Notice notice = plan_lookup_inner_notice(root, inner);
+
+	while (IsA(outer, HashPath))
+		outer = ((const HashPath *) outer)->jpath.outerjoinpath;
+	return notice == NOTICE_NONE ||
+		(notice == NOTICE_WHETHER && plan_lookup_can_look_ahead(outer));
+}
+
 /*
  * Sets the cost of a tree of hash joins, or of a scan below it, if the feed executes it.  Returns
  * false if the feed cannot.  top: the caller has examined the path's target.  Sets *settles as
@@ -106,9 +118,10 @@ tree_cost(PlannerInfo *root, Path *path, bool top, Cost *cost, bool *settles)
 	inner = hash->jpath.innerjoinpath;
 	if (path->parallel_aware || path->param_info != NULL || inner->param_info != NULL ||
 		!plan_lookup_fits(root, inner->rows, inner->pathtarget) ||
-		plan_lookup_unsupported_reason(root, path->parent, hash->jpath.jointype,
+		plan_lookup_unsupported_reason(root, path->parent, outer->parent, hash->jpath.jointype,
 									   hash->jpath.joinrestrictinfo, hash->path_hashclauses,
 									   &on) != NULL ||
+		!inner_may_run(root, inner->parent, outer) ||
 		!(top ||
 		  plan_lookup_harmless_target(root, path->pathtarget->exprs, outer->pathtarget,
 									  inner->pathtarget)) ||

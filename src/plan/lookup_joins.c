@@ -97,6 +97,8 @@ typedef struct LookupRel
 	Relids rows_of;
 	bool measured; /* whether it fits has been determined */
 	bool fits;     /* its rows fit into a lookup */
+	bool examined; /* `notice` has been determined: */
+	Notice notice; /* what can be noticed of its plan */
 	bool scanned;  /* scans of a base relation have been looked for */
 	bool priced;   /* `omitted` has been computed: */
 	Cost omitted;  /* of core's cheapest path; see plan_omitted_cost() */
@@ -277,6 +279,16 @@ fits(PlannerInfo *root, const RelOptInfo *rel, LookupRel *known)
 	return known->fits;
 }
 
+/* Returns what can be noticed of the plan of a relation. */
+static Notice
+notice_of(PlannerInfo *root, const RelOptInfo *rel, LookupRel *known)
+{
+	if (!known->examined)
+		known->notice = plan_lookup_inner_notice(root, rel);
+	known->examined = true;
+	return known->notice;
+}
+
 /* ---- the hook -------------------------------------------------------------- */
 
 /* Takes a scan of the fact table as its chain if it costs less than the one before. */
@@ -434,6 +446,15 @@ chain_unsupported_reason(const JoinCall *call, const LookupChain *outer)
 	return NULL;
 }
 
+/* Returns the scan of a chain's fact table. */
+static const Path *
+fact_scan(const LookupChain *chain)
+{
+	while (chain->outer != NULL)
+		chain = chain->outer;
+	return chain->path;
+}
+
 /* Returns the estimated number of joined rows. */
 static double
 count_matches(const JoinCall *call, const LookupChain *outer, const InnerSide *inner)
@@ -522,7 +543,7 @@ is_better(Cost cost, const LookupChain *best)
 static const char *
 call_unsupported_reason(JoinCall *call)
 {
-	return plan_lookup_unsupported_reason(call->root, call->joinrel, call->jointype,
+	return plan_lookup_unsupported_reason(call->root, call->joinrel, call->outerrel, call->jointype,
 										  call->extra->restrictlist, call->hashclauses, &call->on);
 }
 
@@ -545,6 +566,7 @@ find_chains(JoinCall *call)
 	InnerSide side, safe;
 	Cost serial = -1, partial = -1, resident = -1;
 	const char *why = NULL;
+	Notice notice;
 
 	if (state == NULL)
 		return;
@@ -594,6 +616,15 @@ find_chains(JoinCall *call)
 		give_up(joined, UNSUPPORTED, why);
 		return;
 	}
+	notice = notice_of(call->root, call->innerrel, inner);
+	if (notice == NOTICE_HOW_OFTEN)
+	{
+		give_up(joined, UNSUPPORTED, "an inner side calls a volatile function or locks rows");
+		return;
+	}
+	if (notice == NOTICE_WHETHER && outer->partial &&
+		!plan_lookup_can_look_ahead(fact_scan(outer->partial)))
+		partial = -1;
 	if (is_better(serial, joined->serial))
 		set_chain(call, &joined->serial, outer->serial, &side, serial);
 	if (is_better(partial, joined->partial))

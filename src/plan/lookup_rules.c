@@ -7,11 +7,13 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -113,6 +115,69 @@ plan_lookup_has_commutator(const RestrictInfo *rinfo)
 	return is_core_operator(operator) || OidIsValid(get_commutator(operator));
 }
 
+/* Returns what can be noticed of a table, function, subquery or list of values of the query. */
+static Notice
+table_notice(PlannerInfo *root, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+	ParamListInfo params = root->glob->boundParams;
+
+	switch (rte->rtekind)
+	{
+		case RTE_RELATION:
+			return rte->tablesample || rte->relkind == RELKIND_FOREIGN_TABLE ? NOTICE_WHETHER :
+																			   NOTICE_NONE;
+		case RTE_VALUES:
+			return expr_notice((Node *) rte->values_lists, params);
+		case RTE_SUBQUERY:
+			return rte->subquery->rowMarks != NIL ||
+					contain_volatile_functions((Node *) rte->subquery) ?
+				NOTICE_HOW_OFTEN :
+				NOTICE_WHETHER;
+		case RTE_FUNCTION:
+			return contain_volatile_functions((Node *) rte->functions) ? NOTICE_HOW_OFTEN :
+																		 NOTICE_WHETHER;
+		default:
+			return NOTICE_WHETHER;
+	}
+}
+
+/* Returns what can be noticed of a list of conditions. */
+static Notice
+conditions_notice(PlannerInfo *root, const List *conditions)
+{
+	Notice most = NOTICE_NONE;
+	ListCell *lc;
+
+	foreach (lc, conditions)
+		most = Max(most,
+				   expr_notice((Node *) lfirst_node(RestrictInfo, lc)->clause,
+							   root->glob->boundParams));
+	return most;
+}
+
+Notice
+plan_lookup_inner_notice(PlannerInfo *root, const RelOptInfo *rel)
+{
+	Notice most = expr_notice((Node *) rel->reltarget->exprs, root->glob->boundParams);
+	int relid = -1;
+
+	while ((relid = bms_next_member(rel->relids, relid)) >= 0 && most < NOTICE_HOW_OFTEN)
+	{
+		RelOptInfo *base = root->simple_rel_array[relid];
+
+		/* since release 16 there are numbers of outer joins, too */
+		if (base == NULL)
+			continue;
+		most = Max(most, table_notice(root, base));
+		most = Max(most, expr_notice((Node *) base->reltarget->exprs, root->glob->boundParams));
+		most = Max(most, conditions_notice(root, base->baserestrictinfo));
+		if (rel->reloptkind == RELOPT_JOINREL)
+			most = Max(most, conditions_notice(root, base->joininfo));
+	}
+	return most;
+}
+
 /* Returns whether both sides of a key are columns, perhaps with another type. */
 static bool
 compares_columns(const RestrictInfo *rinfo)
@@ -139,9 +204,32 @@ is_key_supported(const RestrictInfo *rinfo)
 		(compares_columns(rinfo) || !contain_subplans((Node *) rinfo->clause));
 }
 
+/* Returns the outer sides of clauses by which core can hash a join. */
+static List *
+outer_keys(List *hashclauses, const RelOptInfo *outerrel)
+{
+	List *keys = NIL;
+	ListCell *lc;
+
+	foreach (lc, hashclauses)
+	{
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		Node *key = bms_is_subset(rinfo->left_relids, outerrel->relids) ?
+			get_leftop(rinfo->clause) :
+			get_rightop(rinfo->clause);
+
+		/* its value has been computed below the join, or is computed by the join */
+		while (IsA(key, PlaceHolderVar))
+			key = (Node *) ((PlaceHolderVar *) key)->phexpr;
+		keys = lappend(keys, key);
+	}
+	return keys;
+}
+
 const char *
-plan_lookup_unsupported_reason(PlannerInfo *root, const RelOptInfo *joinrel, JoinType jointype,
-							   List *restrictlist, List *hashclauses, bool *on)
+plan_lookup_unsupported_reason(PlannerInfo *root, const RelOptInfo *joinrel,
+							   const RelOptInfo *outerrel, JoinType jointype, List *restrictlist,
+							   List *hashclauses, bool *on)
 {
 	ListCell *lc;
 
@@ -171,6 +259,9 @@ plan_lookup_unsupported_reason(PlannerInfo *root, const RelOptInfo *joinrel, Joi
 			!expr_evaluates_unnoticed((Node *) rinfo->clause, root->glob->boundParams))
 			return "a condition of a semi or anti join may raise an error";
 	}
+	if (list_length(hashclauses) > 1)
+		return expr_join_keys_unsupported_reason(outer_keys(hashclauses, outerrel),
+												 root->glob->boundParams);
 	return NULL;
 }
 
@@ -236,6 +327,28 @@ plan_lookup_fact_supported(PlannerInfo *root, RelOptInfo *rel)
 	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
 		bms_is_empty(rel->lateral_relids) && !IS_DUMMY_REL(rel) &&
 		are_conditions_supported(rel->baserestrictinfo);
+}
+
+/* Returns whether participants share the rows of a scan, or of a part of it. */
+static bool
+shares_rows(const Path *scan)
+{
+	ListCell *lc;
+
+	if (scan->parallel_aware)
+		return true;
+	if (!IsA(scan, AppendPath))
+		return false;
+	foreach (lc, ((const AppendPath *) scan)->subpaths)
+		if (((const Path *) lfirst(lc))->parallel_aware)
+			return true;
+	return false;
+}
+
+bool
+plan_lookup_can_look_ahead(const Path *scan)
+{
+	return scan->pathtype == T_SeqScan || !shares_rows(scan);
 }
 
 bool

@@ -9,6 +9,8 @@
 
 #include "nodes/pathnodes.h"
 
+#include "analysis/analysis.h"
+
 /* ---- lookup_rules.c ------------------------------------------------------------ */
 
 /*
@@ -28,8 +30,8 @@ extern bool plan_lookup_has_commutator(const RestrictInfo *rinfo);
  * clauses say; NULL if it can.  Sets *on if a condition beyond the keys says which matches count.
  */
 extern const char *plan_lookup_unsupported_reason(PlannerInfo *root, const RelOptInfo *joinrel,
-												  JoinType jointype, List *restrictlist,
-												  List *hashclauses, bool *on);
+												  const RelOptInfo *outerrel, JoinType jointype,
+												  List *restrictlist, List *hashclauses, bool *on);
 /*
  * Returns whether a lookup finds at most one match that counts for an outer row.  on: a condition
  * beyond the keys says which matches count
@@ -40,6 +42,16 @@ extern bool plan_lookup_has_one_match(JoinType jointype, bool inner_unique, bool
  * passed by value are stored once.
  */
 extern bool plan_lookup_fits(PlannerInfo *root, double rows, const PathTarget *target);
+/*
+ * Returns what can be noticed of the plan of an inner side, as far as the relation says.  The
+ * executor looks again, at the plan.
+ */
+extern Notice plan_lookup_inner_notice(PlannerInfo *root, const RelOptInfo *rel);
+/*
+ * Returns whether the feed can look for a row of a scan before it builds lookups whose inner plans
+ * may raise errors.
+ */
+extern bool plan_lookup_can_look_ahead(const Path *scan);
 /* Returns whether the feed can scan the table, or the partitions, of a base relation. */
 extern bool plan_lookup_fact_supported(PlannerInfo *root, RelOptInfo *rel);
 /* Returns whether the feed can read this scan below a join; see heap_unsupported.c. */

@@ -193,6 +193,17 @@ sub beyond
 	return pick("${name}x > 0", "${name}s <> 's1'", "${name}x IN (1, 2, 5)", "${name}s IS NOT NULL", Special::plain_condition(@{ $d->{columns} }));
 }
 
+# A subquery of a dimension that is executed at another time, or not as a lookup: it could raise an error, or calls a volatile function.
+# It does neither raise one nor change the rows.
+sub noticed
+{
+	my ($d) = @_;
+	my $name = $d->{name};
+
+	Tally::draw('dimensions that may be noticed');
+	return "(SELECT * FROM $name WHERE " . pick("100 / (abs(${name}x) + 1) >= 0", "100 / (abs(${name}x) + 1) < 40", "length(${name}s) > 0", 'random() >= 0') . pick('', ' OFFSET 0') . ") $name";
+}
+
 # A dimension's table, or a subquery of it.
 sub side
 {
@@ -202,6 +213,7 @@ sub side
 
 	return $name if chance($plain ? 0.85 : 0.6);
 	Tally::draw('subqueries as dimensions');
+	return noticed($d) if chance(0.25);
 	return pick("(SELECT * FROM $name WHERE $condition) $name", "(SELECT * FROM $name OFFSET 0) $name", "(SELECT * FROM $name WHERE $condition OFFSET 0) $name",
 		"(SELECT * FROM $name UNION ALL SELECT * FROM $name WHERE false) $name", "(TABLE $name) $name");
 }
@@ -372,6 +384,11 @@ sub star
 		push @where, $condition if $condition;
 		if ($join =~ /^,/) { push @commas, $join }
 		else { $sql .= $join }
+	}
+	if (@join && chance(0.04))
+	{
+		Tally::draw('joins of no rows');
+		push @where, 'aj > 1000000';
 	}
 	push @where, fact_condition(pick(@dimensions), $few[0]{name}) if $few[0]{info}{int} && chance(0.12);
 	Tally::draw('joins');

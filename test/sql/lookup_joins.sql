@@ -419,10 +419,70 @@ SET from_collapse_limit = 1;
 SELECT pg_temp.compared('SELECT g.name, count(*) FROM lj_fact f JOIN (SELECT * FROM lj_grown g WHERE EXISTS (SELECT FROM generate_series(0, 9) s WHERE s = g.r)) g
 	ON g.k = f.k GROUP BY g.name');
 RESET from_collapse_limit;
+-- an inner plan that calls volatile functions runs once, also if its rows do not fit into a lookup
+CREATE SEQUENCE lj_once;
+CREATE TABLE lj_zeros AS SELECT unnest(ARRAY['0', '-0', '0.25']::float4[]) AS f;
+ANALYZE lj_zeros;
+CREATE FUNCTION lj_counts(k int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN nextval('lj_once'); END $$;
+CREATE FUNCTION lj_counted_max(a int, b int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN greatest(a, b, nextval('lj_once')::int); END $$;
+CREATE AGGREGATE lj_volatile_max(int) (SFUNC = lj_counted_max, STYPE = int);
+SELECT count(*), min(n), max(n) FROM lj_fact f JOIN (SELECT k, nextval('lj_once') AS n FROM lj_grown OFFSET 0) g ON g.k = f.k;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
+SELECT count(*), min(n), max(n) FROM lj_fact f LEFT JOIN (SELECT k, n FROM lj_grown, lj_counts(r) n WHERE n % 2 = 0) g ON g.k = f.k;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
+SELECT count(*) FROM lj_fact f JOIN (SELECT k, name, nextval('lj_once') > 0 AS e FROM lj_grown OFFSET 0) g ON g.k = f.k AND g.e;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
+SELECT count(*), min(n), max(n) FROM lj_fact f JOIN (SELECT k, lj_volatile_max(r) AS n FROM lj_grown GROUP BY k) g ON g.k = f.k;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
+SELECT count(*), min(n), max(n) FROM lj_fact f JOIN (SELECT k, (SELECT nextval('lj_once') + k * 0) AS n FROM lj_grown OFFSET 0) g ON g.k = f.k;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
+-- if its keys cannot be compared with each other
+SELECT count(*), min(n), max(n) FROM lj_fact f JOIN (SELECT f, nextval('lj_once') AS n FROM lj_zeros OFFSET 0) z ON z.f = f.f;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
+-- and if several rows have equal keys above a join whose condition says which partners count
+SELECT count(*), min(n), max(n) FROM lj_fact f LEFT JOIN lj_many m ON m.k = f.sm AND m.val <> f.v % 3
+	JOIN (SELECT k, nextval('lj_once') AS n FROM lj_many OFFSET 0) x ON x.k = f.k;
+SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
 RESET enable_nestloop;
 RESET enable_mergejoin;
 RESET work_mem;
-DROP TABLE lj_grown;
+DROP TABLE lj_grown, lj_zeros;
+-- core runs an inner plan only if the join has an outer row: the plan raises errors, and has effects, only then
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SELECT count(*) FROM lj_fact f JOIN (SELECT * FROM lj_dim WHERE 1 / x > -5 OFFSET 0) d ON d.k = f.k WHERE f.v = -1000;
+SELECT count(*) FROM lj_fact f JOIN (SELECT * FROM lj_dim WHERE 1 / x > -5 OFFSET 0) d ON d.k = f.k WHERE f.v = -1;
+SELECT count(*) FROM lj_fact f LEFT JOIN (SELECT k, 1 / x AS e FROM lj_dim) d ON d.k = f.k WHERE f.v = -1000 AND e > 0 OR f.v = 1000;
+SELECT count(*), sum(n) FROM lj_fact f JOIN (SELECT k, nextval('lj_once') AS n FROM lj_dim OFFSET 0) d ON d.k = f.k WHERE f.v = -1000;
+SELECT last_value, is_called FROM lj_once;
+-- the outer side is a join, or a table with partitions, or read by participants
+SELECT count(*) FROM lj_fact f JOIN lj_region r ON r.r = f.sm AND r.cont > 8 JOIN (SELECT * FROM lj_dim WHERE 1 / x > -5 OFFSET 0) d ON d.k = f.k;
+SELECT count(*) FROM lj_fact f JOIN lj_region r ON r.r = f.sm JOIN (SELECT * FROM lj_dim WHERE 1 / (x - 1000) > -5 OFFSET 0) d ON d.k = f.k
+	JOIN (SELECT * FROM lj_many WHERE 1 / val > -5 OFFSET 0) m ON m.k = f.sm WHERE d.k < 0;
+SELECT p, (SELECT count(*) || '/' || sum(e) FROM lj_fact f JOIN lj_region r ON r.r = f.sm JOIN (SELECT k, 100 / (x + 500 - p) AS e FROM lj_dim OFFSET 0) d
+	ON d.k = f.k WHERE f.v < p) AS e FROM generate_series(-100, 100, 50) p;
+SELECT count(*) FROM lj_parts f JOIN (SELECT * FROM lj_dim WHERE 1 / x > -5 OFFSET 0) d ON d.k = f.k WHERE f.v = -1000;
+SELECT count(*), sum(e) FROM lj_parts f JOIN (SELECT k, 100 / (x - 1000) AS e FROM lj_dim OFFSET 0) d ON d.k = f.k WHERE f.v = 3;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SELECT count(*) FROM lj_fact f JOIN (SELECT * FROM lj_dim WHERE 1 / x > -5 OFFSET 0) d ON d.k = f.k WHERE f.v = -1000;
+SELECT count(*), sum(e) FROM lj_fact f JOIN (SELECT k, 100 / (x - 1000) AS e FROM lj_dim OFFSET 0) d ON d.k = f.k WHERE f.v = 3;
+SELECT count(*), sum(e), sum(cont) FROM lj_fact f JOIN lj_region r ON r.r = f.sm JOIN (SELECT k, 100 / (x - 1000) AS e FROM lj_dim OFFSET 0) d ON d.k = f.k;
+SELECT count(*), sum(e) FROM lj_parts f JOIN (SELECT k, 100 / (x - 1000) AS e FROM lj_dim OFFSET 0) d ON d.k = f.k WHERE f.v = 3;
+-- a function that is parallel restricted, in a dimension
+CREATE FUNCTION lj_restricted(k int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS $$ BEGIN RETURN k % 7; END $$;
+SELECT count(*), sum(e) FROM lj_fact f JOIN (SELECT k, lj_restricted(x) AS e FROM lj_dim OFFSET 0) d ON d.k = f.k;
+SELECT e, count(*) FROM lj_fact f JOIN (SELECT k, x AS e FROM lj_dim WHERE lj_restricted(x) = 3) d ON d.k = f.k GROUP BY e ORDER BY e LIMIT 3;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+SET max_parallel_workers_per_gather = 0;
+RESET enable_nestloop;
+RESET enable_mergejoin;
+DROP SEQUENCE lj_once CASCADE;
+DROP FUNCTION lj_counts, lj_restricted, lj_counted_max CASCADE;
 -- results of an expression are numbered as they appear: the inner side's first batches have fewer of them
 CREATE TABLE lj_worded AS SELECT k FROM generate_series(1, 5000) k;
 ALTER TABLE lj_worded ADD PRIMARY KEY (k);

@@ -135,6 +135,20 @@ INSERT INTO queries (taken, query) VALUES
 -- rows of the inner side without a match
 (false, 'SELECT count(*), count(c.id) FROM lf f FULL JOIN ld_cust c ON f.cust = c.id'),
 (false, 'SELECT count(*), count(c.id) FROM lf f RIGHT JOIN ld_cust c ON f.cust = c.id'),
+-- keys after others must not fail: integers are divided by constants
+(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust % 150 AND b.part = f.part / 10'),
+(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust % -1 AND b.part = (f.part::bigint + 5) / -2 + 5'),
+(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust::smallint % 7::smallint AND b.part = f.cust::smallint / 20'),
+(false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.part / -1 + 100'),
+(false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.amount / 0'),
+(false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.amount % 0'),
+(false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.amount % (f.id + 1)'),
+-- inner sides that would run twice if their rows do not fit
+(false, 'SELECT count(*), sum(x) FROM lf f JOIN (SELECT id, random() AS x FROM ld_cust OFFSET 0) c ON f.cust = c.id'),
+(false, 'SELECT count(*), sum(nation) FROM lf f JOIN (SELECT * FROM ld_cust WHERE random() < 2) c ON f.cust = c.id'),
+(false, 'SELECT count(*), sum(x) FROM lf f JOIN (ld_cust c JOIN (SELECT id, random() AS x FROM ld_nation OFFSET 0) n ON n.id = c.nation) ON f.cust = c.id'),
+(false, 'SELECT count(*), sum(nation) FROM lf f JOIN (SELECT * FROM ld_cust FOR SHARE) c ON f.cust = c.id'),
+(true, 'SELECT count(*), sum(x) FROM lf f JOIN (SELECT id, 100 / (nation + 1) AS x FROM ld_cust OFFSET 0) c ON f.cust = c.id'),
 -- volatile functions, subplans
 (false, 'SELECT count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id AND f.amount > random() * c.id - 1000'),
 (false, 'SELECT count(*) FROM lf f JOIN ld_cust c ON f.cust = c.id WHERE random() < 2'),
@@ -147,6 +161,29 @@ INSERT INTO queries (taken, query) VALUES
 SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
 SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' ORDER BY n;
 
+-- forms: a bitmap of a wide range if only existence matters and memory allows it, and one before a hash table
+CREATE FUNCTION pg_temp.form(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line ~ 'Lookup:' THEN
+			RETURN NEXT regexp_replace(line, '^.*Lookup: |, \d+ kB', '', 'g');
+		END IF;
+	END LOOP;
+END $$;
+CREATE TABLE ld_far (id bigint, x int);
+INSERT INTO ld_far SELECT g * 90000, g FROM generate_series(1, 300) g;
+ANALYZE ld_far;
+SELECT * FROM pg_temp.form('SELECT count(*) FROM lf f WHERE f.id * 900 IN (SELECT id FROM ld_far)');
+SELECT * FROM pg_temp.form('SELECT count(*) FROM lf f WHERE NOT EXISTS (SELECT FROM ld_far d WHERE d.id = f.id * 900)');
+SELECT * FROM pg_temp.form('SELECT count(*) FROM lf f WHERE f.id * 1800 IN (SELECT id * 2 FROM ld_far WHERE x <> 5 UNION ALL SELECT 90000000)');
+SET work_mem = '1MB';
+SELECT * FROM pg_temp.form('SELECT count(*) FROM lf f WHERE f.id * 900 IN (SELECT id FROM ld_far)');
+RESET work_mem;
+SELECT * FROM pg_temp.form('SELECT sum(x) FROM lf f JOIN ld_far d ON d.id = f.id * 90000');
+SELECT * FROM pg_temp.form('SELECT sum(x) FROM lf f JOIN ld_far d ON d.id = f.id * 90000 AND d.id < 1000000');
+DROP TABLE ld_far;
 -- an inner side that the feed reads faster by a scan of its own than core by an index
 CREATE TABLE ld_order (id int PRIMARY KEY, cust int, note text);
 INSERT INTO ld_order SELECT g, g % 2000, repeat('o', 60) FROM generate_series(1, 20000) g;

@@ -1,0 +1,254 @@
+/*
+ * heap_join_inner.c
+ *	  What can be noticed of the plan of a join's inner side, and when it may run.
+ *
+ * All lookups are built before the scan is read.  Core runs an inner plan once, and only after its
+ * join has got a first outer row.  The difference shows if the plan may raise an error.  Then a
+ * first outer row is fetched from the executor before the lookup is built.
+ *
+ * If a lookup turns out to be impossible, its inner plan runs again, in core's join.  That shows if
+ * the plan calls volatile functions.  Such a plan does not become a lookup.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+
+#include "analysis/analysis.h"
+#include "common/compat.h"
+#include "feed/heap_joins_internal.h"
+
+/* ---- what can be noticed ------------------------------------------------------------- */
+
+/* Returns what can be noticed of the evaluation of a function scan's functions. */
+static Notice
+functions_notice(const FunctionScan *scan, ParamListInfo params)
+{
+	Notice most = NOTICE_NONE;
+	ListCell *lc;
+
+	foreach (lc, scan->functions)
+		most = Max(most, expr_notice(lfirst_node(RangeTblFunction, lc)->funcexpr, params));
+	return most;
+}
+
+/*
+ * Returns what can be noticed of what a plan node does beyond its target list, its qual and its
+ * children.  Sorting and grouping call functions that are no expressions, and may raise errors.
+ */
+static Notice
+kind_notice(Plan *plan, ParamListInfo params)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+		case T_BitmapAnd:
+		case T_BitmapOr:
+		case T_Material:
+		case T_SeqScan:
+		case T_SubqueryScan:
+			return NOTICE_NONE;
+		case T_Result:
+			return expr_notice(((Result *) plan)->resconstantqual, params);
+		case T_BitmapHeapScan:
+			return expr_notice((Node *) ((BitmapHeapScan *) plan)->bitmapqualorig, params);
+		case T_BitmapIndexScan:
+			return expr_notice((Node *) ((BitmapIndexScan *) plan)->indexqualorig, params);
+		case T_IndexScan:
+			return Max(expr_notice((Node *) ((IndexScan *) plan)->indexqualorig, params),
+					   expr_notice((Node *) ((IndexScan *) plan)->indexorderbyorig, params));
+		case T_IndexOnlyScan:
+			return Max(expr_notice((Node *) ((IndexOnlyScan *) plan)->indexqual, params),
+					   expr_notice((Node *) ((IndexOnlyScan *) plan)->indexorderby, params));
+		case T_ValuesScan:
+			return expr_notice((Node *) ((ValuesScan *) plan)->values_lists, params);
+		case T_FunctionScan:
+			return functions_notice((FunctionScan *) plan, params);
+		case T_Hash:
+			return expr_notice((Node *) ((Hash *) plan)->hashkeys, params);
+		case T_NestLoop:
+			return expr_notice((Node *) ((NestLoop *) plan)->join.joinqual, params);
+		case T_HashJoin:
+			return Max(expr_notice((Node *) ((HashJoin *) plan)->join.joinqual, params),
+					   expr_notice((Node *) ((HashJoin *) plan)->hashclauses, params));
+		case T_MergeJoin:
+			return Max(NOTICE_WHETHER,
+					   Max(expr_notice((Node *) ((MergeJoin *) plan)->join.joinqual, params),
+						   expr_notice((Node *) ((MergeJoin *) plan)->mergeclauses, params)));
+		case T_Limit:
+			return Max(NOTICE_WHETHER,
+					   Max(expr_notice(((Limit *) plan)->limitOffset, params),
+						   expr_notice(((Limit *) plan)->limitCount, params)));
+		case T_SampleScan:
+			return Max(NOTICE_WHETHER,
+					   expr_notice((Node *) ((SampleScan *) plan)->tablesample, params));
+		case T_TableFuncScan:
+			return Max(NOTICE_WHETHER,
+					   expr_notice((Node *) ((TableFuncScan *) plan)->tablefunc, params));
+		case T_TidScan:
+			return Max(NOTICE_WHETHER, expr_notice((Node *) ((TidScan *) plan)->tidquals, params));
+		case T_TidRangeScan:
+			return Max(NOTICE_WHETHER,
+					   expr_notice((Node *) ((TidRangeScan *) plan)->tidrangequals, params));
+		case T_Memoize:
+			return Max(NOTICE_WHETHER,
+					   expr_notice((Node *) ((Memoize *) plan)->param_exprs, params));
+		case T_ForeignScan:
+			return Max(NOTICE_WHETHER,
+					   Max(expr_notice((Node *) ((ForeignScan *) plan)->fdw_exprs, params),
+						   expr_notice((Node *) ((ForeignScan *) plan)->fdw_recheck_quals, params)));
+		case T_CustomScan:
+			return Max(NOTICE_WHETHER,
+					   Max(expr_notice((Node *) ((CustomScan *) plan)->custom_exprs, params),
+						   expr_notice((Node *) ((CustomScan *) plan)->custom_scan_tlist, params)));
+		/* a CTE runs once, however often it is scanned */
+		case T_CteScan:
+		case T_WorkTableScan:
+		case T_NamedTuplestoreScan:
+		case T_Agg:
+		case T_Gather:
+		case T_GatherMerge:
+		case T_Group:
+		case T_IncrementalSort:
+		case T_MergeAppend:
+		case T_ProjectSet:
+		case T_RecursiveUnion:
+		case T_SetOp:
+		case T_Sort:
+		case T_Unique:
+		case T_WindowAgg:
+			return NOTICE_WHETHER;
+		/* such as LockRows */
+		default:
+			return NOTICE_HOW_OFTEN;
+	}
+}
+
+/* Walker: sets *most to what can be noticed of a plan; returns true if it is all there is. */
+static bool
+notice_walker(PlanState *node, void *context)
+{
+	Notice *most = context;
+	ParamListInfo params = node->state->es_param_list_info;
+
+	check_stack_depth();
+	*most = Max(*most, kind_notice(node->plan, params));
+	*most = Max(*most, expr_notice((Node *) node->plan->targetlist, params));
+	*most = Max(*most, expr_notice((Node *) node->plan->qual, params));
+	return *most == NOTICE_HOW_OFTEN || planstate_tree_walker(node, notice_walker, context);
+}
+
+Notice
+heap_join_inner_notice(const HashJoinState *node)
+{
+	Notice most = NOTICE_NONE;
+
+	notice_walker(innerPlanState(node), &most);
+	return most;
+}
+
+/* ---- running inner plans ----------------------------------------------------------------- */
+
+void
+heap_join_rescan_inner(HeapJoin *join)
+{
+	Feed *feed = join->lookup.feed;
+
+	if (join->executed || join->hash->ps.chgParam != NULL)
+	{
+		ExecReScan(&join->hash->ps);
+		if (feed)
+			feed->ops->rescan(feed);
+	}
+	join->executed = false;
+}
+
+void
+heap_joins_leave(PlanState *child)
+{
+	/* nodes keep what they allocate, such as sets of changed parameters */
+	MemoryContext old = MemoryContextSwitchTo(child->state->es_query_cxt);
+
+	check_stack_depth();
+	for (PlanState *node = child; node && IsA(node, HashJoinState); node = outerPlanState(node))
+		if (((HashJoinState *) node)->hj_HashTable == NULL && !node->plan->parallel_aware)
+		{
+			heap_joins_leave(outerPlanState(innerPlanState(node)));
+			ExecReScan(innerPlanState(node));
+		}
+	MemoryContextSwitchTo(old);
+}
+
+/* ---- the first outer row --------------------------------------------------------------- */
+
+/* Walker: returns true if participants share the rows of a scan, or of a part of it. */
+static bool
+shares_rows(PlanState *scan, void *context)
+{
+	return scan->plan->parallel_aware || planstate_tree_walker(scan, shares_rows, context);
+}
+
+bool
+heap_join_can_look_ahead(PlanState *scan)
+{
+	return IsA(scan, SeqScanState) || !shares_rows(scan, NULL);
+}
+
+/* Fetches a row of a plan, and rescans it; returns whether there is one. */
+static bool
+has_row(PlanState *node)
+{
+	bool found;
+
+	if (node->chgParam != NULL)
+		ExecReScan(node);
+	/* not ExecProcNode(): EXPLAIN ANALYZE would count the row twice */
+	found = !TupIsNull(node->ExecProcNodeReal(node));
+	ExecReScan(node);
+	return found;
+}
+
+/*
+ * Fetches a row of a plan above a scan that participants share.  A scan of its own finds it, as no
+ * participant may take rows from the others.
+ */
+static bool
+has_row_of_shared_scan(PlanState *node, SeqScanState *scan)
+{
+	TableScanDesc shared = scan->ss.ss_currentScanDesc;
+	bool found;
+
+	scan->ss.ss_currentScanDesc =
+		compat_begin_scan(&scan->ss, scan->ss.ss_currentRelation, node->state->es_snapshot);
+	found = has_row(node);
+	ExecClearTuple(scan->ss.ss_ScanTupleSlot);
+	table_endscan(scan->ss.ss_currentScanDesc);
+	scan->ss.ss_currentScanDesc = shared;
+	return found;
+}
+
+bool
+heap_join_has_outer_row(HeapJoins *joins, int j)
+{
+	PlanState *outer = outerPlanState(joins->joins[j].node);
+	/* nodes keep what they allocate */
+	MemoryContext old = MemoryContextSwitchTo(outer->state->es_query_cxt);
+	bool found;
+
+	/* the joins below are core's here; their hash tables remain for the next look */
+	for (int i = 0; i < j; i++)
+		if (joins->joins[i].node->hj_HashTable == NULL)
+		{
+			heap_joins_leave(joins->joins[i].lookup.inner);
+			heap_join_rescan_inner(&joins->joins[i]);
+			joins->joins[i].executed = true;
+		}
+	if (joins->scan->plan->parallel_aware)
+		found = has_row_of_shared_scan(outer, castNode(SeqScanState, joins->scan));
+	else
+		found = has_row(outer);
+	MemoryContextSwitchTo(old);
+	return found;
+}
