@@ -137,9 +137,9 @@ INSERT INTO queries (taken, query) VALUES
 (false, 'SELECT count(*), count(c.id) FROM lf f RIGHT JOIN ld_cust c ON f.cust = c.id'),
 -- keys after others must not fail: integers are divided by constants
 (true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust % 150 AND b.part = f.part / 10'),
-(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust % -1 AND b.part = (f.part::bigint + 5) / -2 + 5'),
-(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust::smallint % 7::smallint AND b.part = f.cust::smallint / 20'),
-(false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.part / -1 + 100'),
+(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust % -1 AND b.part = f.part::bigint / -2'),
+(true, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust % 7::bigint AND b.part = f.part / 20::smallint'),
+(false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.part / -1'),
 (false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.amount / 0'),
 (false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.amount % 0'),
 (false, 'SELECT count(*), sum(factor) FROM lf f JOIN ld_both b ON b.cust = f.cust AND b.part = f.amount % (f.id + 1)'),
@@ -159,7 +159,7 @@ INSERT INTO queries (taken, query) VALUES
 (false, 'SELECT count(*) FROM lf f'),
 (false, 'SELECT count(*) FROM lf f, (SELECT max(id) AS m FROM ld_cust) c WHERE f.part < c.m');
 SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
-SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' ORDER BY n;
+SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random|[/%] 0' ORDER BY n;
 
 -- forms: a bitmap of a wide range if only existence matters and memory allows it, and one before a hash table
 CREATE FUNCTION pg_temp.form(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -325,7 +325,7 @@ SET min_parallel_table_scan_size = 0;
 ALTER TABLE lf SET (parallel_workers = 2);
 SELECT * FROM pg_temp.tree('SELECT c.nation, count(*), sum(amount) FROM lf f JOIN ld_cust c ON f.cust = c.id JOIN ld_part p ON f.part = p.id WHERE p.size = 3 GROUP BY c.nation');
 SELECT n, taken AS wanted, query FROM queries WHERE (pg_temp.lookups(query) > 0) <> taken ORDER BY n;
-SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' AND n % 3 = 1 ORDER BY n;
+SELECT n, pg_temp.compare(query) FROM queries WHERE query !~ 'random' AND n % 3 = 1 AND query !~ '[/%] 0' ORDER BY n;
 -- in parallel
 SET work_mem = '64kB';
 SELECT pg_temp.why_not('SELECT count(*), min(a.note || b.note) FROM lf a JOIN lf b ON a.id = b.id');
