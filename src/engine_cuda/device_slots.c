@@ -19,8 +19,15 @@
 /* The most bytes of a hash table.  A message must have room for the row ranges, too. */
 #define MOST_BYTES (WIRE_BUFFER_BYTES - WIRE_BUFFER_BYTES / 16)
 #define LEAST_SLOTS 16
-/* Cells for more numbers are not found by the number if a hash table can be smaller. */
+/*
+ * Cells of columns for more numbers are not found by the number if a hash table can be smaller.  One
+ * load of a cell takes less time than a search, so a few inner rows among MOST_SPARSE numbers, which
+ * the CPU would search in a hash table, are found by the number, too.
+ */
 #define MOST_DENSE (WIRE_BUFFER_BYTES / 2)
+#define MOST_SPARSE (WIRE_BUFFER_BYTES / 8)
+/* A bit says whether a number has an inner row. */
+#define MOST_BITS ((uint64) WIRE_BUFFER_BYTES * 8)
 
 /* ---- numbers of keys --------------------------------------------------------------- */
 
@@ -102,9 +109,19 @@ row_number(const Lookup *inner, const ExprKeyPart *parts, uint32 row)
 bool
 resident_is_hashed(const Lookup *inner)
 {
-	return inner->form == LOOKUP_INTEGERS || inner->form == LOOKUP_VALUES ||
-		(inner->form == LOOKUP_ARRAY && inner->ncolumns > 0 &&
-		 (uint64) inner->greatest - (uint64) inner->least >= MOST_DENSE);
+	uint64 span = (uint64) inner->greatest - (uint64) inner->least;
+
+	switch (inner->form)
+	{
+		case LOOKUP_VALUES:
+			return true;
+		case LOOKUP_INTEGERS:
+			return inner->nkeys > 1 || span >= (inner->ncolumns > 0 ? MOST_SPARSE : MOST_BITS);
+		case LOOKUP_ARRAY:
+			return inner->ncolumns > 0 && span >= MOST_DENSE;
+		default:
+			return false;
+	}
 }
 
 /*

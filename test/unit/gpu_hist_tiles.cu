@@ -473,6 +473,7 @@ static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I6
 static const char constant_kinds[] = "wifbbi";
 /* Lookup tables of a program; a narrow and a wide hash table follow. */
 #define DRAWN_TABLES 3
+#define ALL_TABLES (DRAWN_TABLES + 2)
 #define HASH_SLOTS 500
 
 struct DrawnProgram
@@ -480,7 +481,7 @@ struct DrawnProgram
 	GpuaggProgram p;
 	char kind[16]; /* kind of each result */
 	int n;
-	uint8_t cells[(DRAWN_TABLES + 2) * 16384]; /* cells of all tables */
+	uint8_t cells[ALL_TABLES * 16384]; /* cells of all tables */
 
 	static bool
 	fits(char wanted, char is)
@@ -578,7 +579,7 @@ struct DrawnProgram
 					r.below(5) ? VECTOR_VALUE : VECTOR_NULL;
 			first += (uint32_t) (bytes / 8);
 		}
-		for (int t = DRAWN_TABLES; t < DRAWN_TABLES + 2; t++)
+		for (int t = DRAWN_TABLES; t < ALL_TABLES; t++)
 		{
 			draw_hash_table(r, p.tables[t], t == DRAWN_TABLES, (uint64_t *) (cells + first * 8));
 			p.tables[t].first = first;
@@ -682,9 +683,9 @@ struct DrawnRow
 	run(bool *determined)
 	{
 		bool clear = true;
-		const uint8_t *cells[DRAWN_TABLES];
+		const uint8_t *cells[ALL_TABLES];
 
-		for (int t = 0; t < DRAWN_TABLES; t++)
+		for (int t = 0; t < ALL_TABLES; t++)
 			cells[t] = d.cells + (size_t) d.p.tables[t].first * 8;
 		for (int i = 0; i < d.n; i++)
 		{
@@ -817,7 +818,7 @@ check_program(int kernel, uint64_t seed)
 	DeviceArray<uint8_t> cells(std::vector<uint8_t>(d.cells, d.cells + sizeof(d.cells)));
 
 	d.p.undetermined = undetermined.get();
-	for (int t = 0; t < DRAWN_TABLES; t++)
+	for (int t = 0; t < ALL_TABLES; t++)
 		d.p.cells[t] = cells.get() + (size_t) d.p.tables[t].first * 8;
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
