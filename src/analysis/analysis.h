@@ -27,8 +27,8 @@
 extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
 
 /*
- * Returns why a join cannot be a lookup because of the keys of its outer side; NULL if it can.  Core
- * evaluates no key after one that is NULL.
+ * Returns why a join cannot be a lookup because of the keys of its outer side; NULL if it can.
+ * Core evaluates no key after one that is NULL.
  */
 extern const char *expr_join_keys_unsupported_reason(List *keys, ParamListInfo params);
 
@@ -139,8 +139,8 @@ extern bool expr_evaluates_unnoticed(Node *expr, ParamListInfo params);
 /* What can be noticed of the evaluation of expressions, the least first. */
 typedef enum Notice
 {
-	NOTICE_NONE,    /* see expr_evaluates_unnoticed() */
-	NOTICE_WHETHER, /* whether there is one: it may raise an error */
+	NOTICE_NONE,     /* see expr_evaluates_unnoticed() */
+	NOTICE_WHETHER,  /* whether there is one: it may raise an error */
 	NOTICE_HOW_OFTEN /* also how often: it calls a volatile function */
 } Notice;
 

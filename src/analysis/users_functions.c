@@ -57,11 +57,12 @@ is_volatile(Oid funcid, void *context)
 	if (HeapTupleIsValid(tuple))
 	{
 		Form_pg_aggregate form = (Form_pg_aggregate) GETSTRUCT(tuple);
-		Oid functions[] = {form->aggtransfn,  form->aggfinalfn,   form->aggcombinefn,
+		Oid functions[] = {form->aggtransfn, form->aggfinalfn, form->aggcombinefn,
 						   form->aggserialfn, form->aggdeserialfn};
 
 		for (int i = 0; i < lengthof(functions); i++)
-			is_so |= OidIsValid(functions[i]) && func_volatile(functions[i]) == PROVOLATILE_VOLATILE;
+			is_so |=
+				OidIsValid(functions[i]) && func_volatile(functions[i]) == PROVOLATILE_VOLATILE;
 		ReleaseSysCache(tuple);
 	}
 	return is_so;

@@ -134,7 +134,8 @@ explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 	if (join)
 		appendStringInfo(&buf, ", %s%s of %u rows%s%s, " UINT64_FORMAT " kB",
 						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form),
-						 join->lookup.nrows, has_filter(&join->lookup) ? " behind a bitmap" : "", join->lookup.next ? " with equal keys" : "",
+						 join->lookup.nrows, has_filter(&join->lookup) ? " behind a bitmap" : "",
+						 join->lookup.next ? " with equal keys" : "",
 						 (uint64) (join->lookup.bytes + 1023) / 1024);
 	if (join && join->builds > 0 && es->timing)
 	{

@@ -96,9 +96,10 @@ kind_notice(Plan *plan, ParamListInfo params)
 			return Max(NOTICE_WHETHER,
 					   expr_notice((Node *) ((Memoize *) plan)->param_exprs, params));
 		case T_ForeignScan:
-			return Max(NOTICE_WHETHER,
-					   Max(expr_notice((Node *) ((ForeignScan *) plan)->fdw_exprs, params),
-						   expr_notice((Node *) ((ForeignScan *) plan)->fdw_recheck_quals, params)));
+			return Max(
+				NOTICE_WHETHER,
+				Max(expr_notice((Node *) ((ForeignScan *) plan)->fdw_exprs, params),
+					expr_notice((Node *) ((ForeignScan *) plan)->fdw_recheck_quals, params)));
 		case T_CustomScan:
 			return Max(NOTICE_WHETHER,
 					   Max(expr_notice((Node *) ((CustomScan *) plan)->custom_exprs, params),

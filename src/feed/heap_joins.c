@@ -70,8 +70,7 @@ keys_unsupported_reason(const HashJoinState *node)
 		if (!op_strict(lfirst_oid(lc)) || !get_op_hash_functions(lfirst_oid(lc), &left, &right))
 			return "an operator of the join is not strict";
 	}
-	return expr_join_keys_unsupported_reason(plan->hashkeys,
-											 node->js.ps.state->es_param_list_info);
+	return expr_join_keys_unsupported_reason(plan->hashkeys, node->js.ps.state->es_param_list_info);
 }
 
 /* Returns why one join cannot be a lookup; NULL if it can. */

@@ -92,8 +92,7 @@ inner_may_run(PlannerInfo *root, const RelOptInfo *inner, const Path *outer)
 
 	while (IsA(outer, HashPath))
 		outer = ((const HashPath *) outer)->jpath.outerjoinpath;
-	return notice == NOTICE_NONE ||
-		(notice == NOTICE_WHETHER && plan_lookup_can_look_ahead(outer));
+	return notice == NOTICE_NONE || (notice == NOTICE_WHETHER && plan_lookup_can_look_ahead(outer));
 }
 
 /*

@@ -150,9 +150,9 @@ conditions_notice(PlannerInfo *root, const List *conditions)
 	ListCell *lc;
 
 	foreach (lc, conditions)
-		most = Max(most,
-				   expr_notice((Node *) lfirst_node(RestrictInfo, lc)->clause,
-							   root->glob->boundParams));
+		most = Max(
+			most,
+			expr_notice((Node *) lfirst_node(RestrictInfo, lc)->clause, root->glob->boundParams));
 	return most;
 }
 

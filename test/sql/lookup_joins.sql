@@ -441,7 +441,7 @@ SELECT count(*), min(nth), max(nth) FROM lj_fact f JOIN (SELECT f, nextval('lj_o
 SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
 -- and if several rows have equal keys above a join whose condition says which partners count
 SELECT count(*), min(nth), max(nth) FROM lj_fact f LEFT JOIN lj_many m ON m.k = f.sm AND m.val <> f.v % 3
-	JOIN (SELECT k, nextval('lj_once') AS nth FROM lj_many OFFSET 0) x ON x.k = f.k;
+	JOIN (SELECT k, nextval('lj_once') AS nth FROM lj_many OFFSET 0) x ON x.k = coalesce(m.val, f.k);
 SELECT last_value, setval('lj_once', 1, false) FROM lj_once;
 RESET enable_nestloop;
 RESET enable_mergejoin;
