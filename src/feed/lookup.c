@@ -22,8 +22,6 @@
 /* An array or bitmap of a range of keys may have this many entries for each row. */
 #define ARRAY_SPREAD 8
 #define BITS_SPREAD 128
-/* Ranges up to this length get a bitmap if only existence matters. */
-#define EXISTENCE_RANGE (UINT64CONST(1) << 26)
 /* Ranges up to this length always get an array or a bitmap. */
 #define SMALL_RANGE 65536
 /* An array or hash table of more bytes, which a CPU's cache may not hold, is behind a bitmap. */
@@ -286,15 +284,6 @@ wants_filter(const Lookup *lookup, uint64 range)
 	return bytes > CACHED_BYTES || !dense;
 }
 
-/* Returns whether a bitmap is enough to find keys, and small enough. */
-static bool
-wants_bits(const Lookup *lookup, uint64 range, size_t memory)
-{
-	return lookup->ncolumns == 0 && lookup->bytes + range / 8 < memory &&
-		(range < (lookup->exists_only ? EXISTENCE_RANGE : SMALL_RANGE) ||
-		 range / BITS_SPREAD < lookup->nrows);
-}
-
 /* Makes what finds the rows by their keys. */
 static LookupResult
 fill_table(Lookup *lookup, size_t memory)
@@ -320,7 +309,8 @@ fill_table(Lookup *lookup, size_t memory)
 	}
 	find_bounds(lookup);
 	range = (uint64) lookup->greatest - (uint64) lookup->least;
-	if (wants_bits(lookup, range, memory))
+	if (lookup->ncolumns == 0 && (range < SMALL_RANGE || range / BITS_SPREAD < lookup->nrows) &&
+		lookup->bytes + range / 8 < memory)
 	{
 		lookup->form = LOOKUP_BITS;
 		if (fill_bits(lookup, range) || lookup->exists_only)
