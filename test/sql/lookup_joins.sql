@@ -479,6 +479,24 @@ RESET min_parallel_table_scan_size;
 SET max_parallel_workers_per_gather = 0;
 RESET enable_nestloop;
 RESET enable_mergejoin;
+-- keys of citext; of text in upper case where it is not installed
+DO $$ BEGIN
+	IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'citext') THEN
+		CREATE EXTENSION IF NOT EXISTS citext;
+		CREATE TABLE lj_folded AS SELECT t::citext AS t, v FROM lj_fact;
+		CREATE TABLE lj_folds AS SELECT upper(t)::citext AS t, s FROM lj_text WHERE t = lower(t);
+	ELSE
+		CREATE TABLE lj_folded AS SELECT upper(t) AS t, v FROM lj_fact;
+		CREATE TABLE lj_folds AS SELECT upper(t) AS t, s FROM lj_text WHERE t = lower(t);
+	END IF;
+END $$;
+ANALYZE lj_folded, lj_folds;
+SELECT pg_temp.compared(q), q FROM unnest(ARRAY[
+	'SELECT l.s, count(*), sum(v) FROM lj_folded f JOIN lj_folds l ON l.t = f.t GROUP BY l.s',
+	'SELECT count(*), sum(v) FROM lj_folded f WHERE NOT EXISTS (SELECT FROM lj_folds l WHERE l.t = f.t)']) q;
+SELECT l.s, count(*), sum(v) FROM lj_folded f JOIN lj_folds l ON l.t = f.t GROUP BY l.s ORDER BY l.s;
+DROP TABLE lj_folded, lj_folds;
+DROP EXTENSION IF EXISTS citext;
 DROP SEQUENCE lj_once CASCADE;
 DROP FUNCTION lj_counts, lj_restricted, lj_counted_max CASCADE;
 -- results of an expression are numbered as they appear: the inner side's first batches have fewer of them
