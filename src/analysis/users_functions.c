@@ -8,6 +8,7 @@
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
@@ -85,6 +86,7 @@ expr_notice(Node *expr, ParamListInfo params)
 {
 	ListCell *lc;
 
+	check_stack_depth();
 	if (contain_volatile_functions(expr) || aggregates_volatile(expr, NULL))
 		return NOTICE_HOW_OFTEN;
 	if (expr == NULL || !IsA(expr, List))
