@@ -188,6 +188,7 @@ heap_joins_leave(PlanState *child)
 static bool
 shares_rows(PlanState *scan, void *context)
 {
+	check_stack_depth();
 	return scan->plan->parallel_aware || planstate_tree_walker(scan, shares_rows, context);
 }
 
