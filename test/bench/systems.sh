@@ -183,7 +183,7 @@ plan_of() {
 			fed[top] = inherited && node ~ /^Hash |^Append /
 			if (node ~ /^(Parallel )?(Hash|Merge) ([A-Za-z]+ )*Join |^Nested Loop / && !(fed[top] && node ~ /^Hash /)) left = " [joins]"
 		}
-		/Custom Scan \(GpuAgg\)/ {taken = 1}
+		/Custom Scan \(GpuAgg(TopRows)?\)/ {taken = 1}
 		/^ *Lookup: / && top > 0 {fed[top] = 1; joined = "+joins"}
 		/^ *(InitPlan|SubPlan|CTE) / {enter(match($0, /[^ ]/), ""); next}
 		match($0, /^ *->  */) || NR == 1 {enter(NR == 1 ? 0 : index($0, "->"), substr($0, NR == 1 ? 1 : RLENGTH + 1))}
