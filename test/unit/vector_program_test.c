@@ -308,7 +308,7 @@ static void
 check_part(double x, int unit)
 {
 	double lowest = ldexp(1, unit - 1074);
-	int fits = isfinite(x) && fabs(x) < ldexp(lowest, 126) && fmod(x, lowest) == 0;
+	int fits = isfinite(x) && fabs(x) < ldexp(lowest, EXACT_PARTS_LOW + 62) && fmod(x, lowest) == 0;
 	VectorCell high =
 		run_one(VECTOR_F64_PART, 2 * unit + 1, value_of(vector_bits_F64(x)), no_value, no_value);
 	VectorCell low =
