@@ -159,7 +159,7 @@ is_resident('SELECT region, percentile_cont(0.5) WITHIN GROUP (ORDER BY weight::
 is_resident('SELECT name, count(*) FROM f JOIN often USING (k) GROUP BY 1 ORDER BY 1', 'a row may have too many matches in the joins');
 is_resident('SELECT r, count(*) FROM f LEFT JOIN small ON small.k = f.k2 AND small.r < f.v GROUP BY 1 ORDER BY 1', 'a condition decides which rows of a join match');
 is_resident("SELECT count(*) FROM f JOIN (SELECT DISTINCT name FROM dim) s ON s.name = f.txt", 'the key of a join is not an integer|no row can find its partner');
-is_resident('SELECT txt || name, count(*) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1', 'keys that are sent as dictionary codes');
+is_resident('SELECT txt || name, count(*) FROM f JOIN dim USING (k) GROUP BY 1 ORDER BY 1', 'a key is computed from several columns, other than by CASE or COALESCE');
 
 # ---- errors ----
 like(our_answer('SELECT sum(v / weight) FROM f JOIN dim USING (k)'), qr/division by zero/, 'a division by zero is an error');
