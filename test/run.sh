@@ -262,13 +262,13 @@ omitted_cached='aggregates_modes argextreme_types eager_aggregation extension fa
 	interval_states kept_groups long_lists lookup_order lookup_plans memory memory_settings moments nested_groups ordered ordered_cases
 	ordered_grouping_sets ordered_large ordered_sets ordered_sorts own_aggregates own_states parallel_bitmaps parallel_distinct
 	parallel_ordered parallel_pieces partial_states plan_shapes regression_states row_orders set_operations shared_parts
-	exact_sums float_bits progress reentrant_types several_scales shared_values sketch sorted states_of_databases
+	exact_sums exact_sums_engines float_bits percentiles progress reentrant_types rounding several_scales shared_values sketch sorted states_of_databases
 	states_of_releases stored_states strategy summary top_groups top_n top_rows value_counts'
-omitted_server='cached_forms cache_bounds cache_extremes cache_memo eager_aggregation extension fallback_memory feed_columns few_times
+omitted_server='argextreme_types cached_forms cache_bounds cache_extremes cache_memo eager_aggregation extension fallback_memory feed_columns few_times
 	few_values forged_states heap_bitmaps heap_indexes heap_pages heap_tables histogram_tools lookup_many lookup_order lookup_plans
 	lookup_subplans long_lists memory_settings nested_groups ordered_cases own_aggregates own_states parallel_bitmaps
-	parallel_distinct parallel_ordered parallel_pieces partial_states plan_shapes set_operations several_scales shared_parts
-	kept_groups own_types rounding shared_values states_of_databases states_of_releases strategy summary top_n top_rows usual_scales
+	parallel_distinct parallel_ordered parallel_pieces partial_states plan_shapes reentrant_types set_operations several_scales
+	shared_parts kept_groups own_types rounding shared_values states_of_databases states_of_releases strategy summary top_n top_rows usual_scales
 	value_counts wide_tuples'
 
 # omitted PART: prints the names of the tests that a part omits
