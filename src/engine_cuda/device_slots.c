@@ -19,15 +19,15 @@
 /* The most bytes of a hash table.  A message must have room for the row ranges, too. */
 #define MOST_BYTES (WIRE_BUFFER_BYTES - WIRE_BUFFER_BYTES / 16)
 #define LEAST_SLOTS 16
-/*
- * Cells of columns for more numbers are not found by the number if a hash table can be smaller.  One
- * load of a cell takes less time than a search, so a few inner rows among MOST_SPARSE numbers, which
- * the CPU would search in a hash table, are found by the number, too.
- */
+/* Cells of columns for more numbers are not found by the number if a hash table can be smaller. */
 #define MOST_DENSE (WIRE_BUFFER_BYTES / 2)
-#define MOST_SPARSE (WIRE_BUFFER_BYTES / 8)
-/* A bit says whether a number has an inner row. */
-#define MOST_BITS ((uint64) WIRE_BUFFER_BYTES * 8)
+/*
+ * One load of a cell takes less time than a search.  So a few inner rows among so many numbers,
+ * which the CPU searches in a hash table, are found by the number, too.  The widest cells of each
+ * number, or a bit that says whether it has an inner row, fit into a message.
+ */
+#define MOST_SPARSE (MOST_BYTES / 9)
+#define MOST_BITS ((uint64) MOST_BYTES * 8)
 
 /* ---- numbers of keys --------------------------------------------------------------- */
 
@@ -116,7 +116,9 @@ resident_is_hashed(const Lookup *inner)
 		case LOOKUP_VALUES:
 			return true;
 		case LOOKUP_INTEGERS:
-			return inner->nkeys > 1 || span >= (inner->ncolumns > 0 ? MOST_SPARSE : MOST_BITS);
+			/* the server does not keep the cells of a lookup that is not kept; few cells are sent */
+			return inner->nkeys > 1 || inner->serial == 0 ||
+				span >= (inner->ncolumns > 0 ? MOST_SPARSE : MOST_BITS);
 		case LOOKUP_ARRAY:
 			return inner->ncolumns > 0 && span >= MOST_DENSE;
 		default:

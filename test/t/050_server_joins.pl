@@ -55,6 +55,10 @@ CREATE TABLE three (k8 bigint, k2 int, v int, w int, label text, PRIMARY KEY (k8
 INSERT INTO three SELECT i % 700 + 5000000000, i % 90, i % 1000, i % 77, 'l' || i % 3 FROM generate_series(1, 60000, 2) i WHERE i % 17 > 0;
 CREATE TABLE apart (k8 bigint, k2 int, c int, PRIMARY KEY (k8, k2));
 INSERT INTO apart VALUES (-9223372036854775808, 1, 1), (9223372036854775807, 2, 2), (5000000001, 1, 3);
+-- keys step apart, some of them two or three times
+CREATE TABLE spread (step int, k bigint, w int, amount bigint, ratio float8, label text);
+INSERT INTO spread SELECT step, i::bigint * step, nullif(i % 7, 0) * 100000000, i::bigint * 10000000000, i / 16.0, nullif('s' || i % 5, 's3')
+FROM unnest(ARRAY[100, 800, 1000, 50000, 100000]) step, generate_series(-5, 999, 3) i, generate_series(1, CASE i % 10 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END);
 CREATE TABLE days (day date PRIMARY KEY, month int);
 INSERT INTO days SELECT date '2020-01-01' + i, i / 7 FROM generate_series(0, 25) i;
 INSERT INTO f VALUES (0, 2147483647, 32767, 5000000800, 2147483647, 2, 32767, 0, 0, ''), (-1, -2147483648, -32768, -5000000000, -2147483648, 1, -1, 0, 0, ''),
@@ -116,6 +120,31 @@ is_resident('SELECT c, count(*), sum(v) FROM f JOIN far USING (k) GROUP BY 1 ORD
 is_resident('SELECT c, count(*), sum(v) FROM f LEFT JOIN far ON far.k = f.sparse GROUP BY 1 ORDER BY 1');
 is_resident('SELECT month, count(*), sum(v) FROM f JOIN days ON days.day = date \'2020-01-01\' + f.k2 GROUP BY 1 ORDER BY 1');
 is_resident('SELECT sum(c) FROM f JOIN apart USING (k8, k2)', 'the keys of a join have too many combinations');
+
+# ---- keys that are not dense, in ranges of any length: found by number, or by a hash table ----
+foreach my $case ([ 100, 0, 0 ], [ 800, 0, 0 ], [ 1000, 1, 0 ], [ 50000, 1, 0 ], [ 100000, 1, 1 ])
+{
+	my ($step, $hashed, $hashed_existence) = @$case;
+	my $of = "(SELECT * FROM spread WHERE step = $step) s ON s.k = f.v::bigint * $step";
+	my $exists = "EXISTS (SELECT FROM spread s WHERE step = $step AND s.k = f.v::bigint * $step)";
+	my $is_hashed = sub {
+		my ($plan, $expected) = @_;
+		ok(($plan =~ /GPU hash table/) == $expected, "... the hash table is " . ($expected ? 'used' : 'not used')) || diag($plan);
+	};
+
+	foreach my $join ('JOIN', 'LEFT JOIN')
+	{
+		$is_hashed->(is_resident("SELECT label, w, count(*), sum(f.v), sum(amount), sum(ratio), count(w) FROM f $join $of GROUP BY 1, 2 ORDER BY 1, 2"), $hashed)
+		  for 1 .. 2;
+		is_resident("SELECT count(*), sum(f.v), sum(s.amount + f.v), max(ratio), count(label) FROM f $join $of");
+	}
+	is_resident("SELECT region, label, count(*), sum(amount) FROM f LEFT JOIN $of JOIN dim ON dim.k = f.k GROUP BY 1, 2 ORDER BY 1, 2");
+	$is_hashed->(is_resident("SELECT k2 % 7, count(*), sum(f.v) FROM f WHERE $_ $exists GROUP BY 1 ORDER BY 1"), $hashed_existence) foreach '', 'NOT';
+	is_resident("SELECT count(*), sum(f.v) FROM f $_ JOIN $of") foreach '', 'LEFT';
+}
+# of a lookup that is not kept, all tables must fit into one message
+like(is_resident('SELECT w, amount, ratio, count(*) FROM f JOIN (SELECT * FROM spread WHERE step = 800 OFFSET 0) s ON s.k = f.v::bigint * 800 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3'),
+	qr/GPU hash table/, '... with a hash table') for 1 .. 2;
 
 # ---- several matches: rows are read once for each ----
 foreach my $of ('dup USING (k)', 'pairs USING (k, k2)')

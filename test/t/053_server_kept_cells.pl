@@ -16,16 +16,16 @@ CONF
 
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE f (id int, k int, k2 int, wide int, v int);
-INSERT INTO f SELECT i, i * 7919 % 1200 - 100, i % 90, i % 400 * 10000, i % 1000 FROM generate_series(1, 20000) i;
+INSERT INTO f SELECT i, i * 7919 % 1200 - 100, i % 90, i % 400 * 2000, i % 1000 FROM generate_series(1, 20000) i;
 CREATE TABLE dim (k int PRIMARY KEY, name text, region text, weight int, price numeric(8,2), day date);
 INSERT INTO dim SELECT i, 'name ' || i % 50, (ARRAY['east', 'west', NULL])[i % 3 + 1], i % 40 - 20, (i % 300) / 4.0, date '2020-01-01' + i % 30
 FROM generate_series(0, 999) i WHERE i % 11 <> 5;
 UPDATE dim SET weight = NULL, price = NULL WHERE k % 13 = 0;
 CREATE TABLE small (k int PRIMARY KEY, label text);
 INSERT INTO small SELECT i, 'label ' || i % 5 FROM generate_series(0, 70) i;
--- three columns of 4 MB each
+-- three columns of 3 MB each
 CREATE TABLE wide (wide int PRIMARY KEY, a int, b int, c int);
-INSERT INTO wide SELECT i * 400, i % 3, i % 5, i % 7 FROM generate_series(0, 10000) i;
+INSERT INTO wide SELECT i * 80, i % 3 * 100000000, i % 5 * 100000000, i % 7 * 100000000 FROM generate_series(0, 10000) i;
 VACUUM FREEZE ANALYZE;
 SQL
 
