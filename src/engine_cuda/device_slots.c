@@ -116,7 +116,7 @@ resident_is_hashed(const Lookup *inner)
 		case LOOKUP_VALUES:
 			return true;
 		case LOOKUP_INTEGERS:
-			/* the server does not keep the cells of a lookup that is not kept; few cells are sent */
+			/* the server keeps cells of kept lookups alone; else few cells are to be sent */
 			return inner->nkeys > 1 || inner->serial == 0 ||
 				span >= (inner->ncolumns > 0 ? MOST_SPARSE : MOST_BITS);
 		case LOOKUP_ARRAY:
