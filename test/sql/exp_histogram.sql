@@ -9,7 +9,7 @@ RESET client_min_messages;
 SELECT scale, count(*), count(*) FILTER (WHERE upper <> power(2::numeric(80, 60), (bucket + 1)::numeric(80, 60) / (2 ^ scale)::numeric)::float8) AS wrong
 FROM generate_series(1, 20) scale, generate_series(1, 7) i, LATERAL gpu_exp_histogram_buckets(gpu_exp_histogram_of(scale, 0, (i * 7919 * 104729::int8 % (1 << (scale + 1)))::int4 - (1 << scale), '{1}'))
 GROUP BY scale ORDER BY scale;
-CREATE FUNCTION exp_bucket_of(x float8, scale int) RETURNS int LANGUAGE sql AS $$ SELECT positive_offset FROM gpu_exp_histogram_info((SELECT gpu_exp_histogram(x, scale))) $$;
+CREATE FUNCTION exp_bucket_of(x float8, scale int) RETURNS int IMMUTABLE LANGUAGE sql AS $$ SELECT positive_offset FROM gpu_exp_histogram_info((SELECT gpu_exp_histogram(x, scale))) $$;
 SELECT count(*), count(*) FILTER (WHERE exp_bucket_of(upper, scale) <> bucket OR exp_bucket_of(lower, scale) <> bucket - 1) AS wrong_at_bounds,
 	count(*) FILTER (WHERE exp_bucket_of((upper::numeric + lower::numeric)::float8 / 2, scale) <> bucket) AS wrong_between
 FROM generate_series(-3, 20) scale, generate_series(-4, 4) i, LATERAL gpu_exp_histogram_buckets(gpu_exp_histogram_of(scale, 0, (i * 37 * power(2, scale))::int4, '{1}'));
@@ -25,7 +25,7 @@ SELECT scale, bucket, lower, upper FROM unnest('{-10,-1,2}'::int[]) scale, unnes
 
 -- The histogram by definition: the largest scale, up to the wanted one, at which 160 buckets are enough for each sign, and the values of each
 -- bucket at scale 20, shifted.
-CREATE FUNCTION exp_expected(x float8[], wanted int[]) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION exp_expected(x float8[], wanted int[]) RETURNS text IMMUTABLE LANGUAGE sql AS $$
 	WITH v AS MATERIALIZED (SELECT v, CASE WHEN v NOT IN (0, 'nan', 'inf', '-inf') THEN exp_bucket_of(abs(v), 20) END AS i FROM unnest(x) v WHERE v IS NOT NULL),
 		s AS MATERIALIZED (SELECT max(scale) AS scale FROM generate_series(-10, (SELECT min(w) FROM unnest(x, wanted) u(v, w) WHERE v IS NOT NULL)) scale
 			WHERE NOT EXISTS (SELECT FROM v WHERE i IS NOT NULL GROUP BY v > 0 HAVING (max(i) >> (20 - scale))::int8 - (min(i) >> (20 - scale)) >= 160))
@@ -33,7 +33,7 @@ CREATE FUNCTION exp_expected(x float8[], wanted int[]) RETURNS text LANGUAGE sql
 		(SELECT string_agg(format('%s%s:%s', sign, b, c), ' ' ORDER BY sign COLLATE "C", b) FROM (SELECT CASE WHEN v < 0 THEN '-' ELSE '+' END AS sign, i >> (20 - scale) AS b, count(*) AS c
 			FROM v, s WHERE i IS NOT NULL GROUP BY 1, 2) q))
 	FROM v HAVING count(*) > 0 $$;
-CREATE FUNCTION exp_actual(h gpuagg_state) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION exp_actual(h gpuagg_state) RETURNS text IMMUTABLE LANGUAGE sql AS $$
 	SELECT concat_ws(' ', scale, zero_count, negative_infinities, infinities, nans, (SELECT string_agg(format('%s%s:%s', sign, b, c), ' ' ORDER BY sign COLLATE "C", b) FROM (
 			SELECT '+' AS sign, positive_offset + n - 1 AS b, c FROM unnest(positive_counts) WITH ORDINALITY u(c, n)
 			UNION ALL SELECT '-', negative_offset + n - 1, c FROM unnest(negative_counts) WITH ORDINALITY u(c, n)) q WHERE c > 0))

@@ -27,7 +27,7 @@ BEGIN
 	RETURN e;
 END $$;
 -- The histogram of a column of a table, as text: what is counted apart, the exponent, and the bins that are not empty.
-CREATE FUNCTION auto_expected(x float8[], nbins int) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION auto_expected(x float8[], nbins int) RETURNS text IMMUTABLE LANGUAGE sql AS $$
 	WITH v AS MATERIALIZED (SELECT v FROM unnest(x) v),
 		range AS MATERIALIZED (SELECT min(v), max(v), auto_width(min(v), max(v), nbins) AS e FROM v WHERE v NOT IN ('nan', 'inf', '-inf'))
 	SELECT concat_ws(' ', count(*) FILTER (WHERE v IS NULL), count(*) FILTER (WHERE v = '-inf'), count(*) FILTER (WHERE v = 'inf'),
@@ -36,7 +36,7 @@ CREATE FUNCTION auto_expected(x float8[], nbins int) RETURNS text LANGUAGE sql A
 			SELECT auto_bin(v, e) AS bin, count(*) AS n FROM v, range WHERE v NOT IN ('nan', 'inf', '-inf') GROUP BY 1) b))
 	FROM v $$;
 -- the same of a histogram, by its functions
-CREATE FUNCTION auto_actual(h gpuagg_state) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION auto_actual(h gpuagg_state) RETURNS text IMMUTABLE LANGUAGE sql AS $$
 	SELECT concat_ws(' ', i.nulls, coalesce(max(b.count) FILTER (WHERE b.lower = '-inf' AND bin IS NULL), 0), coalesce(max(b.count) FILTER (WHERE b.lower = 'inf'), 0),
 		coalesce(max(b.count) FILTER (WHERE b.lower = 'nan'), 0),
 		max(CASE WHEN i.width = 'inf' THEN 1024 ELSE auto_exponent(i.width) + length(ltrim(auto_mantissa(i.width)::bit(53)::text, '0')) - 1 END),

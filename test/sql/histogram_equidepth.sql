@@ -5,12 +5,12 @@ CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 
 -- the upper bounds are the values with the numbers ceil(i * n / nbins); a value belongs to the first bin whose bound it does not exceed
-CREATE FUNCTION depth_expected(x float8[], nbins int) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION depth_expected(x float8[], nbins int) RETURNS text IMMUTABLE LANGUAGE sql AS $$
 	WITH v AS MATERIALIZED (SELECT v + 0.0 AS v, row_number() OVER (ORDER BY v) AS r, count(*) OVER () AS n FROM unnest(x) v WHERE v IS NOT NULL),
 		bounds AS MATERIALIZED (SELECT DISTINCT v AS upper FROM v JOIN generate_series(1, nbins) i ON r = (i * n + nbins - 1) / nbins)
 	SELECT nullif(string_agg(format('%s..%s:%s', least_v, upper, c), ' ' ORDER BY upper), '')
 	FROM (SELECT upper, min(v) AS least_v, count(*) AS c FROM (SELECT v, (SELECT min(upper) FROM bounds WHERE upper >= v) AS upper FROM v) s GROUP BY 1) b $$;
-CREATE FUNCTION depth_actual(h gpuagg_equidepth) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION depth_actual(h gpuagg_equidepth) RETURNS text IMMUTABLE LANGUAGE sql AS $$
 	SELECT string_agg(format('%s..%s:%s', lower, upper, count), ' ' ORDER BY bin) FROM gpu_histogram_equidepth_bins(h) $$;
 SELECT x, nbins, depth_expected(x, nbins) IS NOT DISTINCT FROM depth_actual(h) AS same, depth_actual(h)
 FROM unnest(ARRAY['1,2,3,4,5,6,7', '1,1,1,1,1,2,3', '5', '0,-0', 'nan,1,inf,-inf,NULL,NULL,nan', '3,3,3', '-5e-324,5e-324,1.7976931348623157e308']) t,
