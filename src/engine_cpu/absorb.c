@@ -36,6 +36,8 @@
 #define MAX_RANGE 16384
 /* The same with fallback aggregates, until the size of their states is known. */
 #define FALLBACK_ROWS 64
+/* If most of fewer rows have different keys, the planner's number of groups is used. */
+#define TELLING_ROWS 1024
 
 /* Limits of bins: in any case, and for each row so far. */
 #define UNPROVEN_BINS (4.0 * 1024 * 1024)
@@ -234,7 +236,9 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 	input.rows = Max(engine->env.est_rows, batch->nrows);
 	input.groups = extrapolate_groups(table->ngroups, batch->nrows);
 	if (table->ngroups * 2 > batch->nrows)
-		input.groups = Max(Min(input.groups, engine->env.est_groups), table->ngroups);
+		input.groups = Max(batch->nrows < TELLING_ROWS ? Min(engine->env.est_groups, input.rows) :
+														 Min(input.groups, engine->env.est_groups),
+						   table->ngroups);
 	input.mean_run = table->mean_run;
 	if (keys_are_integer(engine->spec))
 	{

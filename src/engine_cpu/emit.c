@@ -78,8 +78,6 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	n = Min(engine->out_capacity, end - from);
 	out->ngroups = n;
 	slots_complete(engine->slots, table, from, from + n);
-	if (engine->fallbacks)
-		fallbacks_complete(engine->fallbacks, table);
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k],
@@ -87,13 +85,8 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 		emit_codes(engine, k, from, n);
 	}
 	for (int o = 0; o < spec->nfallbacks; o++)
-		for (int g = 0; g < n; g++)
-		{
-			const FallbackState *state = &group_fallbacks(table, group_row(table, from + g))[o];
-
-			out->fallbacks[o][g] = state->value;
-			out->fallback_nulls[o][g] = state->isnull;
-		}
+		fallbacks_read(engine->fallbacks, o, table, from, n, out->fallbacks[o],
+					   out->fallback_nulls[o]);
 	for (int s = 0; s < spec->nslots; s++)
 	{
 		if (engine->out_capacity == 1)

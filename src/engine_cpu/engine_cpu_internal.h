@@ -171,8 +171,12 @@ extern void fallbacks_init_row(void *arg, char *row);
  */
 extern int fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch,
 							 uint32 known, size_t limit);
-/* Completes the states of all groups, before they are read. */
-extern void fallbacks_complete(FallbackWork *work, GroupTable *table);
+/*
+ * Returns the states of fallback aggregate o in the groups from .. from + n - 1.  They are valid
+ * until the next call for o, and as long as their groups get no rows.
+ */
+extern void fallbacks_read(FallbackWork *work, int o, GroupTable *table, uint32 from, int n,
+						   Datum *values, bool *isnull);
 /* Combines a fallback aggregate's state in the table row at an offset with another state of it. */
 extern void fallbacks_combine(FallbackWork *work, GroupTable *table, uint32 at, int fallback,
 							  Datum value, bool isnull);

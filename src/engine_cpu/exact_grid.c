@@ -300,29 +300,36 @@ grid_sums_add(GridSums *sums, const GroupNumbers *numbers, const uint32 *at,
 }
 
 void
-grid_sums_move(GridSums *sums, uint32 group, ExactState *state)
+grid_sums_read(const GridSums *sums, uint32 group, ExactState *state)
 {
-	ExactState added;
-	uint64 *words = &sums->sums[(size_t) group * grid_sums_words(sums->kind)];
-	uint64 *next = words;
+	const uint64 *next = &sums->sums[(size_t) group * grid_sums_words(sums->kind)];
 
-	exact_init(&added, sums->kind);
+	exact_init(state, sums->kind);
 	for (int i = 0; i < exact_sums(sums->kind); i++, next += GRID_SUM_WORDS)
 	{
 		gpuagg_u128 sum;
 
 		memcpy(&sum, next, sizeof(sum));
 		/* a negative sum has taken 1 from the count */
-		added.n = (int64) ((sum + ((gpuagg_u128) 1 << (COUNT_BIT - 1))) >> COUNT_BIT);
-		added.sum[i] = (gpuagg_i128) (sum - ((gpuagg_u128) added.n << COUNT_BIT));
-		added.unit[i] = sums->unit[i];
+		state->n = (int64) ((sum + ((gpuagg_u128) 1 << (COUNT_BIT - 1))) >> COUNT_BIT);
+		state->sum[i] = (gpuagg_i128) (sum - ((gpuagg_u128) state->n << COUNT_BIT));
+		state->unit[i] = sums->unit[i];
 	}
 	for (int i = 0; i < exact_products(sums->kind); i++, next += GRID_PRODUCT_WORDS)
 	{
-		memcpy(added.product[i], next, GRID_PRODUCT_WORDS * sizeof(uint64));
+		memcpy(state->product[i], next, GRID_PRODUCT_WORDS * sizeof(uint64));
 		for (int w = GRID_PRODUCT_WORDS; w < EXACT_WINDOW_WORDS; w++)
-			added.product[i][w] = next[GRID_PRODUCT_WORDS - 1] >> 63 ? PG_UINT64_MAX : 0;
+			state->product[i][w] = next[GRID_PRODUCT_WORDS - 1] >> 63 ? PG_UINT64_MAX : 0;
 	}
-	memset(words, 0, (char *) next - (char *) words);
+}
+
+void
+grid_sums_move(GridSums *sums, uint32 group, ExactState *state)
+{
+	size_t words = grid_sums_words(sums->kind);
+	ExactState added;
+
+	grid_sums_read(sums, group, &added);
+	memset(&sums->sums[group * words], 0, words * sizeof(uint64));
 	exact_combine(state, &added);
 }

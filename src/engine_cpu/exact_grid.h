@@ -78,6 +78,9 @@ grid_sums_words(ExactKind kind)
 extern void grid_sums_add(GridSums *sums, const GroupNumbers *numbers, const uint32 *at,
 						  ExactGrid *const *grids, int n);
 
+/* Sets a state to the sums of a group. */
+extern void grid_sums_read(const GridSums *sums, uint32 group, ExactState *state);
+
 /* Moves the sums of a group to its state. */
 extern void grid_sums_move(GridSums *sums, uint32 group, ExactState *state);
 
@@ -87,7 +90,8 @@ grid_sums_any(const GridSums *sums, uint32 group)
 {
 	const uint64 *words = &sums->sums[(size_t) group * grid_sums_words(sums->kind)];
 
-	return (words[0] | words[1]) != 0;
+	/* groups of states that were combined came after there was room */
+	return group < sums->ngroups && (words[0] | words[1]) != 0;
 }
 
 #endif /* GPUAGG_EXACT_GRID_H */

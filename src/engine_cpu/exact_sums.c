@@ -352,8 +352,7 @@ collect_rows(CountedRows *rows, const ExactSums *sums, const GroupTable *table, 
 		}
 		rows->x[n] = row_value(second ? second : first, i);
 		rows->at[n] = table->at[i];
-		/* without a filter the group's first row has made its state */
-		if (filter && counts && null)
+		if (counts && null)
 			made_state(sums, table->at[i]);
 		n += counts && !null;
 	}

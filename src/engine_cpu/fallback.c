@@ -12,7 +12,6 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "executor/nodeAgg.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/datum.h"
@@ -20,61 +19,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
-#include "aggregates/agg_step.h"
-#include "engine_cpu/engine_cpu_internal.h"
-#include "engine_cpu/exact_sums.h"
-#include "engine_cpu/top_entries.h"
-
-/*
- * A cache for aggregates that ignore repeated values (spec_ignores_repeats): values that groups
- * have had already, by their numbers in the feed's dictionary. Each entry has the last pair of
- * group and number that hashes to it.
- */
-#define SEEN_ENTRIES 16384
-
-typedef struct SeenValues
-{
-	bool possible;
-	uint64 dictionary; /* the feed's dictionary that has these numbers; 0: none */
-	uint64 *values;    /* [hash] group and number; NULL until first used */
-} SeenValues;
-
-typedef struct FallbackCall
-{
-	SeenValues seen;
-	AggStep step;    /* a function that replaces most calls of the transition function, or NULL */
-	ExactKind exact; /* exact_sums.c adds the rows to states of this kind; 0: it does not */
-	double *buffer[2];
-	ExactGrid *grid[2];
-	GridSums by_group;
-	TopCall top;       /* top_entries.c adds the rows to states of this call, if n is not 0 */
-	bool top_by_value; /* the same, and entries have no memory of their own */
-	TopSlab top_slab;
-
-	/* valid for one batch */
-	bool skipped; /* no row counts */
-	bool uses_seen;
-	const Column *first; /* column of the first argument, or NULL */
-
-	AggStatePerTransData pertrans;
-	FunctionCallInfo trans;
-	FunctionCallInfo combine;
-	FunctionCallInfo serial;
-	FunctionCallInfo deserial;
-} FallbackCall;
-
-struct FallbackWork
-{
-	const AggSpec *spec;
-	AggState *aggstate;
-	ExprContext *temp; /* reset after each input row */
-	ExprContext *states;
-	ExprContext *carry[2]; /* grouped input: states of row 0, and of the last row */
-	size_t mem_limit;
-	size_t empty; /* bytes of these contexts without states */
-	FallbackCall *calls;
-	uint32 *picked; /* memory for numbers of the rows of a batch */
-};
+#include "engine_cpu/fallback_internal.h"
 
 /* Returns the call info for a function, which finds work->aggstate in it, as in nodeAgg.c. */
 static FunctionCallInfo
@@ -106,19 +51,6 @@ create_states_context(size_t mem_limit)
 	return states;
 }
 
-/* Prepares an exact aggregate of floats. */
-static void
-prepare_exact(FallbackCall *call, const FallbackAgg *fallback, int batch_rows)
-{
-	call->exact = call->by_group.kind = exact_kind_of(&fallback->transfn);
-	for (int a = 0; a < fallback->nargs; a++)
-	{
-		call->buffer[a] = palloc(batch_rows * sizeof(double));
-		call->grid[a] = palloc(sizeof(ExactGrid));
-		exact_grid_init(call->grid[a]);
-	}
-}
-
 FallbackWork *
 fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int batch_rows)
 {
@@ -145,7 +77,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 		call->seen.possible = spec_ignores_repeats(fallback);
 		call->step = agg_step(&fallback->transfn);
 		if (exact_sums_take(spec, fallback))
-			prepare_exact(call, fallback, batch_rows);
+			fallback_exact_prepare(call, fallback, batch_rows);
 		if (fallback->top_n > 0)
 		{
 			call->top = top_n_call(&fallback->transfn, top_n_form_of(&fallback->transfn),
@@ -183,19 +115,6 @@ fallbacks_init_row(void *arg, char *row)
 
 	for (int o = 0; o < table->spec->nfallbacks; o++)
 		init_state(&table->spec->fallbacks[o], &states[o]);
-}
-
-/* Returns the ExprContext in whose memory the states of the table row at offset `at` are. */
-static ExprContext *
-states_context(FallbackWork *work, const GroupTable *table, uint32 at)
-{
-	if (table->mode != TABLE_SEGMENTED)
-		return work->states;
-	if (at == 0)
-		return work->carry[0];
-	if (at == (table->ngroups - 1) * table->row_cells)
-		return work->carry[1];
-	return work->states;
 }
 
 /*
@@ -373,17 +292,6 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 #define PREFETCH_ROWS 16
 #define PREFETCH_STATES 8
 
-/* States of more groups are prefetched for exact aggregates, too. */
-#define EXACT_CACHED_GROUPS 2048
-
-/*
- * For exact aggregates, integers are added by group: for so many groups, in memory for at least so
- * many, and in this share of the memory for all aggregates.
- */
-#define MOST_BY_GROUP (256 * 1024)
-#define LEAST_BY_GROUP 16
-#define BY_GROUP_SHARE 8
-
 /*
  * Prefetches what rows after i of the batch need of aggregate o. With many groups, most of the time
  * would be waits for states. It is always inline, because gcc omits calls of functions that only
@@ -407,117 +315,6 @@ prefetch_states(int o, const FallbackAgg *fallback, GroupTable *table, const Bat
 	}
 }
 
-/* Where exact aggregate o finds states that it must create. */
-typedef struct ExactPlace
-{
-	FallbackWork *work;
-	GroupTable *table;
-	int o;
-} ExactPlace;
-
-/* Creates the state of an exact aggregate in the group at this offset, which has none. */
-static ExactState *
-create_exact_state(void *arg, uint32 at)
-{
-	ExactPlace *place = arg;
-	FallbackState *state = &group_fallbacks(place->table, group_row_at(place->table, at))[place->o];
-	MemoryContext cxt = states_context(place->work, place->table, at)->ecxt_per_tuple_memory;
-	MemoryContext old = MemoryContextSwitchTo(cxt);
-	ExactState *created = exact_create(place->work->calls[place->o].exact);
-
-	MemoryContextSwitchTo(old);
-	state->value = PointerGetDatum(created);
-	state->isnull = state->notrans = state->fresh = false;
-	return created;
-}
-
-/* Returns where the states of exact aggregate o are. *place must stay as long as the result. */
-static ExactSums
-exact_sums_of(FallbackWork *work, int o, GroupTable *table, ExactPlace *place)
-{
-	FallbackCall *call = &work->calls[o];
-	ExactSums sums = {
-		.kind = call->exact,
-		.states = (char *) &group_fallbacks(table, table->rows)[o],
-		.one_group = table->ngroups == 1,
-		.prefetch = table->ngroups > EXACT_CACHED_GROUPS,
-		.by_group = &call->by_group,
-		.row_cells = table->row_cells,
-		.numbers = group_numbers(table->row_cells),
-		.create = create_exact_state,
-		.arg = place,
-	};
-
-	*place = (ExactPlace){work, table, o};
-	memcpy(sums.buffer, call->buffer, sizeof(sums.buffer));
-	memcpy(sums.grid, call->grid, sizeof(sums.grid));
-	return sums;
-}
-
-/*
- * Makes room for sums of integers by group, or frees it, as the groups became too many.  With
- * grouped input there is none: groups move to other rows.
- */
-static void
-room_by_group(FallbackWork *work, const ExactSums *sums, const GroupTable *table)
-{
-	GridSums *by_group = sums->by_group;
-	Size width = grid_sums_words(sums->kind) * sizeof(uint64);
-	uint32 room = Max(pg_nextpower2_32(table->ngroups), LEAST_BY_GROUP);
-	uint64 *old = by_group->sums;
-
-	if (table->mode == TABLE_SEGMENTED || (old != NULL && table->ngroups <= by_group->ngroups))
-		return;
-	if (table->ngroups > MOST_BY_GROUP ||
-		room * width > work->mem_limit / BY_GROUP_SHARE / work->spec->nfallbacks)
-	{
-		if (old == NULL)
-			return;
-		exact_sums_complete(sums);
-		by_group->sums = NULL;
-	}
-	else
-	{
-		by_group->sums = MemoryContextAllocZero(work->states->ecxt_per_tuple_memory, room * width);
-		if (old != NULL)
-			memcpy(by_group->sums, old, by_group->ngroups * width);
-		by_group->ngroups = room;
-	}
-	if (old != NULL)
-		pfree(old);
-}
-
-/* Advances the states of exact aggregate o by all rows of a batch at once. */
-static void
-advance_exactly(FallbackWork *work, int o, GroupTable *table, const Batch *batch)
-{
-	const FallbackAgg *fallback = &work->spec->fallbacks[o];
-	bool all = !table->denied && fallback->filter < 0;
-	ExactPlace place;
-	ExactSums sums = exact_sums_of(work, o, table, &place);
-
-	for (int a = 0; a < fallback->nargs; a++)
-		all &= batch->cols[fallback->argcol[a]].validity == NULL;
-	room_by_group(work, &sums, table);
-	if (all)
-		exact_sums_add_batch(&sums, table, batch, fallback);
-	else
-		exact_sums_add_counted(&sums, table, batch, fallback);
-}
-
-void
-fallbacks_complete(FallbackWork *work, GroupTable *table)
-{
-	for (int o = 0; o < work->spec->nfallbacks; o++)
-		if (work->calls[o].by_group.rows > 0)
-		{
-			ExactPlace place;
-			ExactSums sums = exact_sums_of(work, o, table, &place);
-
-			exact_sums_complete(&sums);
-		}
-}
-
 /* Where top_entries.c allocates states. */
 typedef struct TopPlace
 {
@@ -531,7 +328,7 @@ top_context(void *arg, uint32 at)
 {
 	const TopPlace *place = arg;
 
-	return states_context(place->work, place->table, at)->ecxt_per_tuple_memory;
+	return fallback_context(place->work, place->table, at)->ecxt_per_tuple_memory;
 }
 
 /* Returns where the states of fallback aggregate o are, for top_entries.c. */
@@ -570,11 +367,7 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 	state = &group_fallbacks(table, group_row_at(table, at))[o];
 	if (call->exact)
 	{
-		ExactPlace place = {work, table, o};
-
-		exact_sums_add_row(state->isnull ? create_exact_state(&place, at) :
-										   (ExactState *) DatumGetPointer(state->value),
-						   batch, fallback, i);
+		fallback_exact_advance_row(work, o, table, batch, at, i);
 		return;
 	}
 	if (call->top.n > 0)
@@ -597,23 +390,28 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 		return;
 	/* a call may take long, e.g. one that checks the thresholds of a histogram */
 	CHECK_FOR_INTERRUPTS();
-	advance_state(work, o, fcinfo, states_context(work, table, at), state);
+	advance_state(work, o, fcinfo, fallback_context(work, table, at), state);
 }
 
 /*
  * Returns whether the states of all groups, of which the first `known` existed before this batch,
- * hold at most `limit` bytes after the batch in any case.
+ * hold at most `limit` bytes after the batch.  Values that exact aggregates keep apart do not
+ * count.
  */
 static bool
-fits_in_any_case(const FallbackWork *work, const GroupTable *table, const Batch *batch,
-				 uint32 known, size_t limit)
+fit_after_batch(const FallbackWork *work, const GroupTable *table, const Batch *batch, uint32 known,
+				size_t limit)
 {
-	size_t group = fallbacks_known_bytes(work);
+	size_t bytes = fallbacks_held(work);
 
-	return group > 0 &&
-		fallbacks_held(work) + (table->ngroups - known) * group +
-			(size_t) batch->nrows * work->spec->nfallbacks * TOP_N_ROW_BYTES <=
-		limit;
+	if (fallbacks_known_bytes(work) == 0)
+		return false;
+	for (int o = 0; o < work->spec->nfallbacks; o++)
+		bytes += work->calls[o].exact ?
+			fallback_exact_growth(&work->calls[o], known, table->ngroups) :
+			(table->ngroups - known) * (size_t) TOP_N_FIRST_BYTES +
+				(size_t) batch->nrows * TOP_N_ROW_BYTES;
+	return bytes <= limit;
 }
 
 int
@@ -623,7 +421,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 	uint32 next = known * table->row_cells;
 
 	begin_batch(work, table, batch);
-	if (table->ngroups == known || fits_in_any_case(work, table, batch, known, limit))
+	if (table->ngroups == known || fit_after_batch(work, table, batch, known, limit))
 	{
 		for (int o = 0; o < work->spec->nfallbacks; o++)
 		{
@@ -634,7 +432,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 			if (call->skipped)
 				continue;
 			if (call->exact && table->ngroups > 0)
-				advance_exactly(work, o, table, batch);
+				fallback_exact_advance(work, o, table, batch);
 			else if (call->top.n > 0)
 			{
 				TopPlace place = {work, table};
@@ -717,7 +515,7 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, uint32 at, int fallback
 	state->combined = true;
 	fcinfo->args[1].value = value;
 	fcinfo->args[1].isnull = isnull;
-	advance_state(work, fallback, fcinfo, states_context(work, table, at), state);
+	advance_state(work, fallback, fcinfo, fallback_context(work, table, at), state);
 	/*
 	 * older releases of core combine two NULLs to a null pointer that is not marked as NULL;
 	 * nothing can serialize it
@@ -822,9 +620,11 @@ fallbacks_known_bytes(const FallbackWork *work)
 
 	for (int o = 0; o < work->spec->nfallbacks; o++)
 	{
-		if (!work->calls[o].top_by_value)
+		const FallbackCall *call = &work->calls[o];
+
+		if (!call->exact && !call->top_by_value)
 			return 0;
-		bytes += TOP_N_FIRST_BYTES;
+		bytes += call->exact ? fallback_exact_bytes(call) : TOP_N_FIRST_BYTES;
 	}
 	return bytes;
 }
@@ -851,6 +651,24 @@ forget_slabs(FallbackWork *work)
 {
 	for (int o = 0; o < work->spec->nfallbacks; o++)
 		work->calls[o].top_slab = (TopSlab){0};
+}
+
+void
+fallbacks_read(FallbackWork *work, int o, GroupTable *table, uint32 from, int n, Datum *values,
+			   bool *isnull)
+{
+	if (work->calls[o].exact)
+	{
+		fallback_exact_read(work, o, table, from, n, values, isnull);
+		return;
+	}
+	for (int g = 0; g < n; g++)
+	{
+		const FallbackState *state = &group_fallbacks(table, group_row(table, from + g))[o];
+
+		values[g] = state->value;
+		isnull[g] = state->isnull;
+	}
 }
 
 /*

@@ -214,5 +214,46 @@ DROP ROLE regress_gpuagg_adds;
 SET gpuagg.float_sum = core;
 -- equal values have no deviation
 SELECT gpu_stddev(x) = 0 AS core, gpuagg_exact_stddev_samp(x) = 0 AS exact FROM (SELECT 0.1::float8 AS x FROM generate_series(1, 1000)) s;
+-- so many groups that their sums have as much memory as there is: groups without values, with values of one magnitude, with others, and
+-- with both; the scale of the column changes while groups come, or groups exceed the memory
+SET gpuagg.float_sum = exact;
+CREATE TABLE many_sums AS
+SELECT (i * 7919) % 30011 AS k, i % 11 AS f, CASE WHEN (i * 7919) % 30011 % 13 = 0 THEN NULL WHEN i % 997 = 0 THEN 1e200 * (i % 5 - 2) ELSE (i * 31 % 10007 - 5000) / 8.0 END::float8 AS x,
+	CASE WHEN (i * 7919) % 30011 % 17 <> 0 THEN i * 0.37 END::float8 AS y, (i * 31 % 10007 / 8.0)::float8 AS z
+FROM generate_series(1, 120000) i;
+ANALYZE many_sums;
+CREATE FUNCTION pg_temp.many(memory text, feed text) RETURNS TABLE (groups bigint, sums bigint, filtered bigint, variances bigint, regressions bigint, differences bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('work_mem', memory, true), set_config('gpuagg.feed', feed, true), set_config('gpuagg.require', 'require', true);
+	CREATE TEMP TABLE taken AS
+	SELECT k, gpu_sum(x) AS s, gpu_sum(y) FILTER (WHERE f = 3) AS t, gpu_avg(y) AS a, gpu_var_pop(y) AS v, gpu_regr_sxy(x, y) AS r FROM many_sums GROUP BY k;
+	PERFORM set_config('gpuagg.require', 'forbid', true), set_config('gpuagg.enabled', 'off', true), set_config('work_mem', '64MB', true);
+	RETURN QUERY SELECT count(*), count(t.s), count(t.t), count(t.v), count(t.r), count(*) FILTER (WHERE (t.s, t.t, t.a, t.v, t.r) IS DISTINCT FROM (p.s, p.t, p.a, p.v, p.r))
+	FROM taken t FULL JOIN (SELECT k, gpuagg_exact_sum(x) AS s, gpuagg_exact_sum(y) FILTER (WHERE f = 3) AS t, gpuagg_exact_avg(y) AS a, gpuagg_exact_var_pop(y) AS v, gpuagg_exact_regr_sxy(x, y) AS r
+		FROM many_sums GROUP BY k) p USING (k);
+	PERFORM set_config('gpuagg.enabled', 'on', true);
+	DROP TABLE taken;
+END $$;
+SELECT * FROM pg_temp.many('64kB', 'heap');
+SELECT * FROM pg_temp.many('1MB', 'heap');
+SELECT * FROM pg_temp.many('4MB', 'heap');
+SELECT * FROM pg_temp.many('64MB', 'tuples');
+-- sums of values of one magnitude take little memory
+CREATE FUNCTION pg_temp.spills(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line ~ 'Spill' THEN RETURN NEXT substring(line, '\w+'); END IF;
+	END LOOP;
+END $$;
+SET gpuagg.require = require;
+SET work_mem = '1500kB';
+SELECT pg_temp.spills('SELECT k, gpu_sum(z) FROM many_sums GROUP BY k');
+RESET work_mem;
+RESET gpuagg.require;
+SELECT k, gpu_sum(x), gpu_sum(y) FROM many_sums WHERE k IN (13, 14, 17, 26) GROUP BY k ORDER BY k;
+DROP TABLE many_sums;
+SET gpuagg.float_sum = core;
 DROP TABLE cancel, exact, oracle, plain, states;
 DROP FUNCTION rounded, bits, same, frames, exact_here, inlined, outer_inlined;
