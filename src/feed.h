@@ -71,6 +71,11 @@ struct Feed
 	 */
 	struct FeedShared **shared;
 	struct ExprSubplans *subplans; /* set by the owner after opening; outlives the feed */
+	/*
+	 * Set by the owner after opening: the joins below the feed, from 0 at the scan upwards, whose
+	 * inner sides core runs before it fetches an outer row, in core's order.
+	 */
+	const List *inner_first;
 	bool guarded; /* set by the owner after opening: some rows may be hidden from the user */
 };
 

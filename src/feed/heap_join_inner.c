@@ -2,9 +2,11 @@
  * heap_join_inner.c
  *	  What can be noticed of the plan of a join's inner side, and when it may run.
  *
- * All lookups are built before the scan is read.  Core runs an inner plan once, and only after its
- * join has got a first outer row.  The difference shows if the plan may raise an error.  Then a
- * first outer row is fetched from the executor before the lookup is built.
+ * All lookups are built before the scan is read.  Core runs an inner plan once.  If its hash join
+ * fetches a first outer row before that, which depends on costs (Feed.inner_first), or if it joins
+ * by another method, then the plan runs only if there is an outer row.  The difference shows if the
+ * plan may raise an error.  Then a first outer row is fetched from the executor before the lookup
+ * is built.
  *
  * If a lookup turns out to be impossible, its inner plan runs again, in core's join.  That shows if
  * the plan calls volatile functions.  Such a plan does not become a lookup.

@@ -537,10 +537,10 @@ build_lookup(HeapJoin *join, SharedWork *awaited)
 /*
  * Makes the lookup of join j valid.  Returns HEAP_JOINS_EXECUTE if that is not possible, and
  * HEAP_JOINS_EMPTY if it need not be.  work: its building, if participants of a parallel plan share
- * it
+ * it; first: core runs the inner side before it fetches an outer row
  */
 static HeapJoinsResult
-obtain_lookup(HeapJoins *joins, int j, SharedWork *work)
+obtain_lookup(HeapJoins *joins, int j, SharedWork *work, bool first)
 {
 	HeapJoin *join = &joins->joins[j];
 	const Plan *hash = join->hash->ps.plan;
@@ -548,7 +548,7 @@ obtain_lookup(HeapJoins *joins, int j, SharedWork *work)
 	join->built = lookup_attach(&join->lookup, hash, false);
 	if (join->built)
 		return HEAP_JOINS_READY;
-	if (join->noticed && !heap_join_has_outer_row(joins, j))
+	if (join->noticed && !first && !heap_join_has_outer_row(joins, j))
 		return HEAP_JOINS_EMPTY;
 	if (!lookup_can_be_kept(&join->lookup))
 		work = NULL;
@@ -578,35 +578,57 @@ give_up(HeapJoins *joins)
 	}
 }
 
+/* Makes join j ready.  first: see obtain_lookup() */
+static HeapJoinsResult
+begin_join(HeapJoins *joins, int j, const Feed *feed, bool first)
+{
+	HeapJoin *join = &joins->joins[j];
+	HeapJoinsResult result = HEAP_JOINS_READY;
+
+	if (join->lookup.feed)
+	{
+		join->lookup.feed->guarded = feed->guarded;
+		join->lookup.feed->subplans = feed->subplans;
+	}
+	if (!join->built || join->hash->ps.chgParam != NULL)
+		result = obtain_lookup(joins, j, heap_shared_lookup(feed->shared, j), first);
+	if (result == HEAP_JOINS_READY && join->lookup.form == LOOKUP_EMPTY &&
+		(join->type == JOIN_INNER || join->type == JOIN_SEMI))
+		result = HEAP_JOINS_EMPTY;
+	return result;
+}
+
+/* Makes all joins ready, in the order in which core would run their inner sides. */
+static HeapJoinsResult
+begin_all(HeapJoins *joins, const Feed *feed)
+{
+	HeapJoinsResult result = HEAP_JOINS_READY;
+	ListCell *lc;
+
+	foreach (lc, feed->inner_first)
+		if ((result = begin_join(joins, lfirst_int(lc), feed, true)) != HEAP_JOINS_READY)
+			return result;
+	for (int j = 0; j < joins->n && result == HEAP_JOINS_READY; j++)
+		result = begin_join(joins, j, feed, false);
+	return result;
+}
+
 HeapJoinsResult
 heap_joins_begin(HeapJoins *joins, const Feed *feed, const char **why)
 {
+	HeapJoinsResult result;
+
 	for (int j = joins->n - 1; j >= 0; j--)
 		if (joins->joins[j].node->js.ps.chgParam != NULL)
 			ExecReScan(&joins->joins[j].node->js.ps);
-	for (int j = 0; j < joins->n; j++)
+	result = begin_all(joins, feed);
+	if (result == HEAP_JOINS_EMPTY)
+		return result;
+	if (result == HEAP_JOINS_EXECUTE)
 	{
-		HeapJoin *join = &joins->joins[j];
-		HeapJoinsResult result = HEAP_JOINS_READY;
-
-		if (join->lookup.feed)
-		{
-			join->lookup.feed->guarded = feed->guarded;
-			join->lookup.feed->subplans = feed->subplans;
-		}
-		if (!join->built || join->hash->ps.chgParam != NULL)
-			result = obtain_lookup(joins, j, heap_shared_lookup(feed->shared, j));
-		if (result == HEAP_JOINS_EMPTY)
-			return result;
-		if (result == HEAP_JOINS_EXECUTE)
-		{
-			*why = "an inner side is too large for a lookup, or its keys cannot be compared";
-			give_up(joins);
-			return HEAP_JOINS_EXECUTE;
-		}
-		if (join->lookup.form == LOOKUP_EMPTY &&
-			(join->type == JOIN_INNER || join->type == JOIN_SEMI))
-			return HEAP_JOINS_EMPTY;
+		*why = "an inner side is too large for a lookup, or its keys cannot be compared";
+		give_up(joins);
+		return result;
 	}
 	if (!heap_joins_can_be_cut(joins))
 	{

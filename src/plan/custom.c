@@ -80,7 +80,8 @@ enum
 	PLAN_LIMIT,
 	PLAN_OUTER_PARAMS,
 	PLAN_AGG_LINEAR,
-	PLAN_NO_LOOKUPS
+	PLAN_NO_LOOKUPS,
+	PLAN_INNER_FIRST
 };
 
 /*
@@ -437,6 +438,8 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_OUTER_PARAMS));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_LINEAR));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_NO_LOOKUPS));
+	cscan->custom_private =
+		lappend(cscan->custom_private, lookup_joins_inner_first(linitial(best_path->custom_paths)));
 	return &cscan->scan.plan;
 }
 
@@ -556,5 +559,6 @@ plan_decode(const CustomScan *cscan)
 	decode_sets(plan, private);
 	if (list_nth(private, PLAN_NO_LOOKUPS) != NIL)
 		plan->no_lookups = strVal(linitial(list_nth(private, PLAN_NO_LOOKUPS)));
+	plan->inner_first = list_nth(private, PLAN_INNER_FIRST);
 	return plan;
 }

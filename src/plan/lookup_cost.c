@@ -1,6 +1,7 @@
 /*
  * lookup_cost.c
- *	  Computes what joins cost if the heap feed executes them as lookups.
+ *	  Computes what joins cost if the heap feed executes them as lookups, and which inner sides
+ *	  core's costs make it run first.
  */
 #include "postgres.h"
 
@@ -204,4 +205,77 @@ lookup_joins_making_cost(PlannerInfo *root, Path *path)
 		cost += inner_path_cost(root, inner) + inner->rows * cpu_tuple_cost;
 	}
 	return cost;
+}
+
+/* Returns the number, from the scan upwards, of the join with this inner relation; -1: none. */
+static int
+find_join(Path *path, const RelOptInfo *inner)
+{
+	int found = -1;
+
+	for (; IsA(path, HashPath); path = ((HashPath *) path)->jpath.outerjoinpath)
+	{
+		if (bms_equal(((HashPath *) path)->jpath.innerjoinpath->parent->relids, inner->relids))
+			found = 0;
+		else if (found >= 0)
+			found++;
+	}
+	return found;
+}
+
+/* Returns whether core's hash join runs its inner side before it fetches an outer row. */
+static bool
+runs_inner_first(const HashPath *hash)
+{
+	return (hash->jpath.jointype == JOIN_INNER || hash->jpath.jointype == JOIN_SEMI) &&
+		(hash->jpath.path.parallel_aware ||
+		 hash->jpath.outerjoinpath->startup_cost >= hash->jpath.innerjoinpath->total_cost);
+}
+
+/* Returns the path whose first row is fetched for the first row of a path of core's, or NULL. */
+static Path *
+first_fetched(Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+			return ((ProjectionPath *) path)->subpath;
+		case T_SortPath:
+		case T_IncrementalSortPath:
+			return ((SortPath *) path)->subpath;
+		case T_GatherPath:
+			return ((GatherPath *) path)->subpath;
+		case T_GatherMergePath:
+			return ((GatherMergePath *) path)->subpath;
+		case T_HashPath:
+		case T_MergePath:
+		case T_NestPath:
+			return ((JoinPath *) path)->outerjoinpath;
+		default:
+			return NULL;
+	}
+}
+
+List *
+lookup_joins_inner_first(Path *path)
+{
+	List *result = NIL;
+
+	while (IsA(path, ProjectionPath))
+		path = ((ProjectionPath *) path)->subpath;
+	if (!IsA(path, HashPath))
+		return NIL;
+	for (Path *core = path->parent->cheapest_total_path; core; core = first_fetched(core))
+	{
+		int join;
+
+		if (!IsA(core, HashPath) || !runs_inner_first((HashPath *) core))
+			continue;
+		join = find_join(path, ((HashPath *) core)->jpath.innerjoinpath->parent);
+		/* if this side is empty, core stops here */
+		if (join < 0)
+			break;
+		result = lappend_int(result, join);
+	}
+	return result;
 }
