@@ -396,7 +396,7 @@ heap_fetch_tuples(HeapScan *scan, int bytes)
 
 		for (uintptr_t at = TYPEALIGN_DOWN(HEAP_FETCH_BYTES, tuple + scan->fetched);
 			 at < tuple + bytes; at += HEAP_FETCH_BYTES)
-			__builtin_prefetch((const void *) at);
+			heap_prefetch((const void *) at);
 	}
 	scan->fetched = bytes;
 }
