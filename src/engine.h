@@ -209,10 +209,11 @@ typedef struct GroupSink
 	/*
 	 * May be NULL; only with `part`, and called at most once in a section.  Returns memory for
 	 * groups as rows: bytes[part] bytes for the counts[part] rows of each partition, one partition
-	 * after another.  bytes[part] is a multiple of 64.  import_rows gets the memory of a partition
-	 * as it is, at an address of its own.  Returns NULL if the groups must be written instead.
+	 * after another, and `common` bytes after the last one.  bytes[part] is a multiple of 64.
+	 * import_rows gets the memory as it is, at an address of its own.  Returns NULL if the groups
+	 * must be written instead.
 	 */
-	char *(*rows)(struct GroupSink *sink, const uint32 *counts, const size_t *bytes);
+	char *(*rows)(struct GroupSink *sink, const uint32 *counts, const size_t *bytes, size_t common);
 	/* With `part`: ends a section of the export, and begins the next one. */
 	void (*next_section)(struct GroupSink *sink);
 	/*

@@ -216,7 +216,7 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	CHECK_FOR_INTERRUPTS();
 	for (int p = 0; p < sink->nparts; p++)
 		bytes[p] = TYPEALIGN(CACHE_LINE, counts[p] * size);
-	to = sink->rows(sink, counts, bytes);
+	to = sink->rows(sink, counts, bytes, 0);
 	if (to)
 	{
 		if (streams_rows(size))

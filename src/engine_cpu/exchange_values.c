@@ -3,8 +3,8 @@
  *	  Exchanges groups with Datum keys between participants of a parallel plan, in shared memory.
  *
  * A partition begins with the rows of its groups. A row is a row of the sender's table, and a
- * SharedValue for each Datum key. The values that these refer to follow the rows. The receiver
- * looks up the values in its own dictionaries, which refer to the shared memory and do not copy it,
+ * SharedValue for each Datum key. The values that these refer to follow the rows; those that many
+ * groups have follow the last partition. The receiver looks up the values in its own dictionaries, which refer to the shared memory and do not copy it,
  * and combines the states.
  */
 #include "postgres.h"
@@ -17,11 +17,17 @@
 /* The value of a Datum key of a group in shared memory. */
 typedef struct SharedValue
 {
-	uint64
-		value;   /* the Datum; where it lies from the beginning of the partition, if by reference */
+	uint64 value;  /* the Datum; where it lies from the beginning of the partition on, if by
+					  reference */
 	uint32 hash; /* the dictionary's */
 	uint32 isnull;
 } SharedValue;
+
+/*
+ * A dictionary's values are copied once, for all groups, if there are at least this many groups for
+ * each. Otherwise each group has a copy that lies near it.
+ */
+#define COMMON_GROUPS 4
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -72,6 +78,32 @@ shared_values(const CpuEngine *engine, const char *row)
 	return (SharedValue *) (row + TYPEALIGN(STATE_ALIGN, engine->table->row_size));
 }
 
+/* A Datum key, as its values are written. */
+typedef struct SharedKey
+{
+	const KeyLayout *layout;
+	int16 typlen;
+	bool typbyval;
+	DictionaryView dict;
+	size_t *common; /* [code] where the dictionary's value lies in the common memory of all groups;
+					   NULL: each group has its own copy in its partition */
+} SharedKey;
+
+/* Where groups are written. */
+typedef struct ValueWriter
+{
+	int nkeys;
+	SharedKey *keys;     /* Datum keys alone */
+	size_t common_bytes; /* values that several groups refer to; they follow the partitions */
+	uint16 *part;        /* [group] */
+	uint32 *counts;      /* [partition] groups */
+	size_t *values;      /* [partition] bytes of values; later where the next value goes */
+	size_t *bytes;       /* [partition] all bytes */
+	char **starts;       /* [partition] */
+	char **ends;         /* [partition] where the next row goes */
+	char *common;
+} ValueWriter;
+
 /* Returns the first address from `at` on where a by-reference value may lie. */
 static inline size_t
 align_value(size_t at, int16 typlen, Datum value)
@@ -79,69 +111,185 @@ align_value(size_t at, int16 typlen, Datum value)
 	return typlen == -1 && VARATT_IS_SHORT(DatumGetPointer(value)) ? at : MAXALIGN(at);
 }
 
-/* Returns where the next value may lie if the values of this group begin at `at`. */
-static size_t
-add_value_sizes(const CpuEngine *engine, const char *row, size_t at)
+/* Returns the bytes of a by-reference value, which is detoasted. */
+static inline size_t
+value_size(int16 typlen, Datum value)
 {
-	const AggSpec *spec = engine->spec;
+	return typlen == -1 ? VARSIZE_ANY(DatumGetPointer(value)) : datumGetSize(value, false, typlen);
+}
 
-	for (int k = 0; k < spec->nkeys; k++)
-	{
-		const ColumnSpec *col = &spec->cols[spec->keys[k].col];
-		bool isnull;
-		Datum value;
+/* Returns the dictionary code of a key in a row of the table. */
+static inline int32
+key_code(const SharedKey *key, const char *row)
+{
+	return (int32) ((((const uint64 *) row)[key->layout->word] >> key->layout->shift) &
+					key->layout->mask);
+}
 
-		if (spec->keys[k].kind != KEY_DATUM || col->typbyval)
-			continue;
-		value = group_key_datum(&engine->table->keys, row, k, &isnull);
-		if (!isnull)
-			at = align_value(at, col->typlen, value) + datumGetSize(value, false, col->typlen);
-	}
-	return at;
+/* Returns the value that a group with this code, which is not that of NULL, shows of a key. */
+static inline Datum
+key_value(const SharedKey *key, const char *row, int32 code)
+{
+	int shown = key->layout->shown;
+
+	return shown >= 0 ? (Datum) ((const uint64 *) row)[shown] : key->dict.values[code];
+}
+
+/* Returns whether a group has a copy of its own of a key's value. */
+static inline bool
+has_own_copy(const SharedKey *key, int32 code, Datum value)
+{
+	return code != key->dict.null_code && !key->typbyval &&
+		(key->common == NULL || value != key->dict.values[code]);
 }
 
 /*
- * Copies the values of a group's Datum keys to the partition that begins at `part`, from *at on.
- * Sets the SharedValues of the group's row there, and advances *at.
+ * Lays out the values of a key in the common memory, if many groups share them; by-reference values
+ * only. Otherwise memory is read where it is used next if groups have copies of their own.
  */
 static void
-write_values(const CpuEngine *engine, const char *row, char *part, size_t *at, SharedValue *to)
+lay_out_common(CpuEngine *engine, ValueWriter *writer, SharedKey *key)
+{
+	const DictionaryView *dict = &key->dict;
+
+	if (key->typbyval || (uint64) dict->n * COMMON_GROUPS > engine->table->ngroups)
+		return;
+	key->common = MemoryContextAllocHuge(CurrentMemoryContext, dict->n * sizeof(size_t));
+	for (int32 code = 0; code < dict->n; code++)
+	{
+		if (code % EXCHANGE_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (code == dict->null_code)
+			continue;
+		key->common[code] = align_value(writer->common_bytes, key->typlen, dict->values[code]);
+		writer->common_bytes = key->common[code] + value_size(key->typlen, dict->values[code]);
+	}
+}
+
+/* Finds the Datum keys, and lays out the common memory. */
+static void
+begin_writer(CpuEngine *engine, ValueWriter *writer, int nparts)
 {
 	const AggSpec *spec = engine->spec;
 	const GroupKeys *keys = &engine->table->keys;
 
+	memset(writer, 0, sizeof(*writer));
+	writer->keys = palloc0(cpu_count_datums(engine) * sizeof(SharedKey));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		const ColumnSpec *col = &spec->cols[spec->keys[k].col];
-		bool isnull;
-		Datum value;
+		SharedKey *key = &writer->keys[writer->nkeys];
 
 		if (spec->keys[k].kind != KEY_DATUM)
 			continue;
-		value = group_key_datum(keys, row, k, &isnull);
-		to->hash = group_key_hash(keys, row, k);
-		to->isnull = isnull;
-		to->value = value;
-		if (!isnull && !col->typbyval)
-		{
-			size_t size = datumGetSize(value, false, col->typlen);
+		key->layout = &keys->layout[k];
+		key->typlen = spec->cols[spec->keys[k].col].typlen;
+		key->typbyval = spec->cols[spec->keys[k].col].typbyval;
+		key->dict = dictionary_view(keys->dicts[k]);
+		lay_out_common(engine, writer, key);
+		writer->nkeys++;
+	}
+	writer->part =
+		MemoryContextAllocHuge(CurrentMemoryContext, engine->table->ngroups * sizeof(uint16));
+	writer->counts = palloc0(nparts * sizeof(uint32));
+	writer->values = palloc0(nparts * sizeof(size_t));
+	writer->bytes = palloc0(nparts * sizeof(size_t));
+	writer->starts = palloc0(nparts * sizeof(char *));
+	writer->ends = palloc0(nparts * sizeof(char *));
+}
 
-			*at = align_value(*at, col->typlen, value);
-			memcpy(part + *at, DatumGetPointer(value), size);
-			to->value = *at;
-			*at += size;
+/* Sets the partitions of all groups, and the bytes of all partitions. Returns their sum. */
+static size_t
+measure_parts(CpuEngine *engine, ValueWriter *writer, const GroupSink *sink)
+{
+	const GroupTable *table = engine->table;
+	size_t total = 0;
+
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		const char *row = group_row(table, g);
+		uint32 p = group_part(sink, group_keys_row_hash(&table->keys, row));
+		size_t at = writer->values[p];
+
+		if (g % EXCHANGE_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		writer->part[g] = p;
+		writer->counts[p]++;
+		for (int k = 0; k < writer->nkeys; k++)
+		{
+			const SharedKey *key = &writer->keys[k];
+			int32 code = key_code(key, row);
+			Datum value = key_value(key, row, code);
+
+			if (has_own_copy(key, code, value))
+				at = align_value(at, key->typlen, value) + value_size(key->typlen, value);
 		}
-		to++;
+		writer->values[p] = at;
+	}
+	for (int p = 0; p < sink->nparts; p++)
+	{
+		size_t rows = writer->counts[p] * shared_stride(engine);
+
+		writer->bytes[p] = TYPEALIGN(CACHE_LINE, rows + writer->values[p]);
+		writer->values[p] = rows;
+		total += writer->bytes[p];
+	}
+	return total;
+}
+
+/* Copies the values that several groups refer to. */
+static void
+write_common(const ValueWriter *writer)
+{
+	for (int k = 0; k < writer->nkeys; k++)
+	{
+		const SharedKey *key = &writer->keys[k];
+
+		for (int32 code = 0; key->common && code < key->dict.n; code++)
+		{
+			if (code % EXCHANGE_ROWS == 0)
+				CHECK_FOR_INTERRUPTS();
+			if (code != key->dict.null_code)
+				memcpy(writer->common + key->common[code], DatumGetPointer(key->dict.values[code]),
+					   value_size(key->typlen, key->dict.values[code]));
+		}
 	}
 }
 
 /*
- * Copies all groups, with completed states, to their partitions: starts[part] is the beginning of a
- * partition, ends[part] where its next row goes, and values[part] where the values begin, from the
- * beginning of the partition.
+ * Sets the SharedValues `to` of a group of partition p, and copies the values that are the group's
+ * own.
  */
+static inline void
+write_values(ValueWriter *writer, const char *row, int p, SharedValue *to)
+{
+	char *part = writer->starts[p];
+
+	for (int k = 0; k < writer->nkeys; k++, to++)
+	{
+		const SharedKey *key = &writer->keys[k];
+		int32 code = key_code(key, row);
+		Datum value = key_value(key, row, code);
+
+		to->hash = key->dict.hashes[code];
+		to->isnull = code == key->dict.null_code;
+		to->value = value;
+		if (has_own_copy(key, code, value))
+		{
+			size_t size = value_size(key->typlen, value);
+			size_t at = align_value(writer->values[p], key->typlen, value);
+
+			memcpy(part + at, DatumGetPointer(value), size);
+			to->value = at;
+			writer->values[p] = at + size;
+		}
+		else if (!to->isnull && !key->typbyval)
+			to->value = writer->common - part + key->common[code];
+	}
+}
+
+/* Copies all groups, with completed states, to their partitions. */
 static void
-scatter_values(CpuEngine *engine, const uint16 *part, char **starts, char **ends, size_t *values)
+write_rows(CpuEngine *engine, ValueWriter *writer)
 {
 	GroupTable *table = engine->table;
 	size_t stride = shared_stride(engine);
@@ -149,16 +297,16 @@ scatter_values(CpuEngine *engine, const uint16 *part, char **starts, char **ends
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		const char *row = group_row(table, g);
-		int p = part[g];
+		int p = writer->part[g];
 
 		if (g % EXCHANGE_ROWS == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
 		}
-		memcpy(ends[p], row, table->row_size);
-		write_values(engine, row, starts[p], &values[p], shared_values(engine, ends[p]));
-		ends[p] += stride;
+		memcpy(writer->ends[p], row, table->row_size);
+		write_values(writer, row, p, shared_values(engine, writer->ends[p]));
+		writer->ends[p] += stride;
 	}
 }
 
@@ -166,56 +314,35 @@ bool
 cpu_share_values(CpuEngine *engine, GroupSink *sink)
 {
 	GroupTable *table = engine->table;
-	size_t stride = shared_stride(engine);
-	size_t total = 0;
-	uint16 *part;
-	uint32 *counts;
-	size_t *bytes;
-	size_t *values;
-	char **starts;
-	char **ends;
+	MemoryContext cxt;
+	MemoryContext old;
+	ValueWriter writer;
+	size_t total;
 	char *to = NULL;
 
 	if (table->ngroups == 0 || group_table_memory(table) > engine->env.mem_limit)
 		return false;
-	part = MemoryContextAllocHuge(engine->cxt, table->ngroups * sizeof(*part));
-	counts = palloc(sink->nparts * sizeof(*counts));
-	bytes = palloc(sink->nparts * sizeof(*bytes));
-	values = palloc(sink->nparts * sizeof(*values));
-	cpu_count_parts(engine, sink, part, counts);
-	for (int p = 0; p < sink->nparts; p++)
-		bytes[p] = values[p] = counts[p] * stride;
-	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		if (g % EXCHANGE_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		bytes[part[g]] = add_value_sizes(engine, group_row(table, g), bytes[part[g]]);
-	}
-	for (int p = 0; p < sink->nparts; p++)
-	{
-		bytes[p] = TYPEALIGN(CACHE_LINE, bytes[p]);
-		total += bytes[p];
-	}
-	if (group_table_memory(table) + total + table->ngroups * sizeof(*part) <= engine->env.mem_limit)
-		to = sink->rows(sink, counts, bytes);
+	cxt = AllocSetContextCreate(engine->cxt, "gpuagg shared values", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	begin_writer(engine, &writer, sink->nparts);
+	total = measure_parts(engine, &writer, sink) + writer.common_bytes;
+	if (group_table_memory(table) + MemoryContextMemAllocated(cxt, false) + total <=
+		engine->env.mem_limit)
+		to = sink->rows(sink, writer.counts, writer.bytes, writer.common_bytes);
 	if (to)
 	{
-		starts = palloc(sink->nparts * sizeof(*starts));
-		ends = palloc(sink->nparts * sizeof(*ends));
 		cpu_map_pages(to, total);
 		for (int p = 0; p < sink->nparts; p++)
 		{
-			starts[p] = ends[p] = to;
-			to += bytes[p];
+			writer.starts[p] = writer.ends[p] = to;
+			to += writer.bytes[p];
 		}
-		scatter_values(engine, part, starts, ends, values);
-		pfree(starts);
-		pfree(ends);
+		writer.common = to;
+		write_common(&writer);
+		write_rows(engine, &writer);
 	}
-	pfree(values);
-	pfree(bytes);
-	pfree(counts);
-	pfree(part);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
 	return to != NULL;
 }
 

@@ -166,16 +166,17 @@ sink_write(GroupSink *base, const void *data, size_t len)
 		write_to_file(sink, output, from, len);
 }
 
-/* Creates the segment of the current section; counts is that of shared_rows_create(). */
+/* Creates the segment of the current section; counts and common as for shared_rows_create(). */
 static char *
-create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes)
+create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t common)
 {
 	GpuAggState *state = sink->state;
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	char *memory = shared_rows_create(parallel_rows(shared), &state->mapped,
 									  part_segment(shared, sink->exchange, sink->section),
-									  state->run.participant, counts, bytes, sink->base.nparts);
+									  state->run.participant, counts, bytes, sink->base.nparts,
+									  common);
 
 	MemoryContextSwitchTo(old);
 	return memory;
@@ -186,9 +187,9 @@ create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes)
  * there is none.
  */
 static char *
-sink_rows(GroupSink *base, const uint32 *counts, const size_t *bytes)
+sink_rows(GroupSink *base, const uint32 *counts, const size_t *bytes, size_t common)
 {
-	return create_segment((PartSink *) base, counts, bytes);
+	return create_segment((PartSink *) base, counts, bytes, common);
 }
 
 /* Copies the chunks of all partitions to a segment.  Returns false if there is none. */
@@ -201,7 +202,7 @@ share_chunks(PartSink *sink)
 
 	for (int p = 0; p < nparts; p++)
 		bytes[p] = sink->outputs[p].bytes;
-	to = create_segment(sink, NULL, bytes);
+	to = create_segment(sink, NULL, bytes, 0);
 	pfree(bytes);
 	if (to == NULL)
 		return false;

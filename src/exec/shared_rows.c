@@ -135,10 +135,10 @@ mapping(SharedRows *shared, MappedRows **mapped, int number)
 
 char *
 shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int participant,
-				   const uint32 *counts, const size_t *bytes, int nparts)
+				   const uint32 *counts, const size_t *bytes, int nparts, size_t common)
 {
 	int number = segment_number(shared, section, participant);
-	size_t size = header_size(nparts);
+	size_t size = header_size(nparts) + common;
 	dsm_segment **segment;
 	RowsHeader *header;
 

@@ -52,13 +52,14 @@ typedef struct SharedPart
 
 /*
  * Creates a segment for the groups of a participant: bytes[part] bytes for each partition, one
- * partition after another.  These are counts[part] rows, or bytes of an export if counts is NULL.
+ * partition after another, and `common` bytes that all partitions may refer to.  These are
+ * counts[part] rows, or bytes of an export if counts is NULL.
  * Adds the mapping to *mapped, in the current context.  Returns NULL if there is no memory.  Others
  * may read the groups after a barrier.
  */
 extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int section,
 								int participant, const uint32 *counts, const size_t *bytes,
-								int nparts);
+								int nparts, size_t common);
 /*
  * Finds what a participant has left of a partition.  Returns false if the participant has no
  * segment.

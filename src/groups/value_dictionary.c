@@ -80,6 +80,20 @@ typedef struct ShortValue
 /* The cache is no longer used after this many batches in which most rows missed it. */
 #define SHORT_MISSES 4
 
+/*
+ * Values that stay in place (Column.lasting) are often met again at the same address. A small cache
+ * has the codes of some.
+ */
+#define PLACE_BITS 9
+
+typedef struct PlacedValue
+{
+	Datum value; /* 0: empty */
+	int32 code;
+} PlacedValue;
+
+#define PLACES_SIZE (sizeof(PlacedValue) << PLACE_BITS)
+
 /* What a lookup found for a value that the feed has a number for. */
 typedef struct FeedCode
 {
@@ -119,6 +133,7 @@ struct Dictionary
 	uint32 nfeed_codes;
 	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
+	PlacedValue *places;     /* [hash of the address]; NULL: not allocated yet */
 	int short_misses;        /* batches in which most rows missed the cache */
 };
 
@@ -309,6 +324,8 @@ dictionary_reset(Dictionary *dict)
 	dict->short_misses = 0;
 	if (dict->short_cache)
 		memset(dict->short_cache, 0, SHORTS_SIZE);
+	if (dict->places)
+		memset(dict->places, 0, PLACES_SIZE);
 	MemoryContextReset(dict->values_cxt);
 	MemoryContextReset(dict->temp_cxt);
 }
@@ -381,7 +398,8 @@ same_image(const Dictionary *dict, Datum a, Datum b)
 bool
 dictionary_has_image(const Dictionary *dict, int32 code, Datum value)
 {
-	return datum_image_eq(dict->values[code], value, dict->typbyval, dict->typlen);
+	return dict->values[code] == value ||
+		datum_image_eq(dict->values[code], value, dict->typbyval, dict->typlen);
 }
 
 void
@@ -497,6 +515,24 @@ prefetch_lookups(const Dictionary *dict, const uint32 *hashes, int n)
 		__builtin_prefetch(DatumGetPointer(dict->values[codes[i]]));
 }
 
+/* Returns the cache of values by address, or NULL if it cannot be used. */
+static PlacedValue *
+use_places(Dictionary *dict)
+{
+	if (dict->typbyval || dict->watches_variants)
+		return NULL;
+	if (dict->places == NULL)
+		dict->places = MemoryContextAllocZero(dict->cxt, PLACES_SIZE);
+	return dict->places;
+}
+
+/* Returns the entry of that cache where a value may be. */
+static inline PlacedValue *
+find_place(PlacedValue *places, Datum value)
+{
+	return &places[((uint64) value * UINT64CONST(0x9e3779b97f4a7c15)) >> (64 - PLACE_BITS)];
+}
+
 /*
  * Finds or adds the codes of rows that hash_rows has hashed. The hash table's fields are copied to
  * local variables, so that they stay in registers.
@@ -507,11 +543,14 @@ lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nr
 {
 	Sought sought = {dict, class, col->lasting};
 	value_hash entries = *dict->entries;
+	PlacedValue *places = col->lasting ? use_places(dict) : NULL;
+	PlacedValue none = {0};
 
 	entries.private_data = &sought;
 	for (int i = 0; i < nrows; i++)
 	{
 		DictEntry *entry;
+		PlacedValue *place;
 
 		if (i % LOOKUP_BLOCK == 0)
 			prefetch_lookups(dict, hashes + i, Min(nrows - i, LOOKUP_BLOCK));
@@ -524,10 +563,17 @@ lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nr
 			continue;
 		}
 		sought.value = dict->detoasted[i];
+		place = places ? find_place(places, sought.value) : &none;
+		if (places && place->value == sought.value)
+		{
+			codes[i] = place->code;
+			continue;
+		}
 		entry = value_lookup_hash(&entries, 0, hashes[i]);
 		if (likely(entry))
 		{
 			codes[i] = entry->code;
+			*place = (PlacedValue){sought.value, codes[i]};
 			if (class != VALUES_TEXT && unlikely(dict->watches_variants) &&
 				!same_image(dict, dict->values[entry->code], sought.value))
 				dict->met_variant = true;
@@ -860,6 +906,12 @@ dictionary_value(const Dictionary *dict, int32 code, bool *isnull)
 {
 	*isnull = code == dict->null_code;
 	return dict->values[code];
+}
+
+DictionaryView
+dictionary_view(const Dictionary *dict)
+{
+	return (DictionaryView){dict->n, dict->values, dict->value_hashes, dict->null_code};
 }
 
 uint32

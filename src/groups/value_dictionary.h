@@ -35,6 +35,16 @@ extern void dictionary_lookup(Dictionary *dict, const Column *col, int nrows, in
 extern void dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes);
 /* Returns the value kept for a code, which belongs to the dictionary; sets *isnull. */
 extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
+/* What the dictionary has for all of its codes; until the next lookup. */
+typedef struct DictionaryView
+{
+	int n;
+	const Datum *values;
+	const uint32 *hashes;
+	int32 null_code; /* NO_CODE: NULL has none */
+} DictionaryView;
+
+extern DictionaryView dictionary_view(const Dictionary *dict);
 /* Replaces the random seed; only before the first value. */
 extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
 
