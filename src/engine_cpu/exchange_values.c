@@ -4,8 +4,8 @@
  *
  * A partition begins with the rows of its groups. A row is a row of the sender's table, and a
  * SharedValue for each Datum key. The values that these refer to follow the rows; those that many
- * groups have follow the last partition. The receiver looks up the values in its own dictionaries, which refer to the shared memory and do not copy it,
- * and combines the states.
+ * groups have are there once, after the last partition. The receiver looks up the values in its own
+ * dictionaries, which refer to the shared memory and do not copy it, and combines the states.
  */
 #include "postgres.h"
 
@@ -17,9 +17,9 @@
 /* The value of a Datum key of a group in shared memory. */
 typedef struct SharedValue
 {
-	uint64 value;  /* the Datum; where it lies from the beginning of the partition on, if by
+	uint64 value; /* the Datum; where it lies from the beginning of the partition on, if by
 					  reference */
-	uint32 hash; /* the dictionary's */
+	uint32 hash;  /* the dictionary's */
 	uint32 isnull;
 } SharedValue;
 
@@ -144,8 +144,8 @@ has_own_copy(const SharedKey *key, int32 code, Datum value)
 }
 
 /*
- * Lays out the values of a key in the common memory, if many groups share them; by-reference values
- * only. Otherwise memory is read where it is used next if groups have copies of their own.
+ * Lays out the values of a key in the common memory, if many groups share them. Otherwise copies
+ * that lie near their groups are faster to read.
  */
 static void
 lay_out_common(CpuEngine *engine, ValueWriter *writer, SharedKey *key)

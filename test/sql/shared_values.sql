@@ -15,11 +15,12 @@ CREATE TABLE valued AS SELECT i AS v, nullif(i % 90011, 7)::text AS t, repeat(ch
 	(i % 90001)::text::char(10) AS padded, ('n' || i % 40009)::name AS named, md5((i % 80021)::text)::uuid AS u,
 	round((i % 70001)::numeric / 7, 1 + i % 3) AS n, ARRAY[i % 60013, NULL, i % 3] AS a, ('0/' || to_hex(i % 70001))::pg_lsn AS lsn,
 	chr(65 + i % 2 * 32) || i % 80021 AS caseless, make_interval(days => i % 70001 / 24, hours => i % 70001 % 24) AS span, (i % 5)::int2 AS s,
-	('-0'::float8 * (i % 2) + i % 11) AS f
+	('-0'::float8 * (i % 2) + i % 11) AS f, nullif(repeat('x', i % 6), 'xxx') AS few, round((i % 7)::numeric, i % 3) AS fewn
 FROM generate_series(1, 150000) i;
 ALTER TABLE valued ALTER caseless TYPE text COLLATE gpuagg_caseless;
 ALTER TABLE valued SET (parallel_workers = 3);
 VACUUM ANALYZE valued;
+CREATE AGGREGATE own_sum(bigint) (sfunc = int8pl, stype = bigint, combinefunc = int8pl, initcond = 0, parallel = safe);
 CREATE TABLE shared_queries (name text, query text);
 INSERT INTO shared_queries VALUES
 	('text', 'SELECT t, count(*), sum(v), min(v) FROM valued GROUP BY t'),
@@ -33,6 +34,10 @@ INSERT INTO shared_queries VALUES
 	('caseless', 'SELECT lower(caseless), count(*), sum(v) FROM valued GROUP BY caseless'),
 	('interval and lsn', 'SELECT span, lsn, count(*), stddev(v) FROM valued GROUP BY span, lsn'),
 	('distinct text', 'SELECT s, count(DISTINCT t), count(DISTINCT long) FROM valued GROUP BY s'),
+	('few values', 'SELECT v % 90007, few, round(fewn, 2), count(*), sum(v) FROM valued GROUP BY v % 90007, few, fewn'),
+	('sets', 'SELECT t, s, count(*) FROM valued GROUP BY GROUPING SETS ((t, s), (t), (s))'),
+	('percentile', 'SELECT t, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM valued GROUP BY t'),
+	('own aggregate', 'SELECT t, s, own_sum(v), gpu_histogram(v, 0, 150000, 2) FROM valued GROUP BY t, s'),
 	('histogram', 'SELECT t, gpu_histogram(v, 0, 150000, 4) FROM valued GROUP BY t');
 CREATE FUNCTION results(names text DEFAULT '') RETURNS TABLE (name text, n bigint, sum text) LANGUAGE plpgsql AS $$
 DECLARE q record;
@@ -82,5 +87,6 @@ SELECT count(*) FROM (SELECT t, long, count(*) FROM valued GROUP BY t, long LIMI
 SELECT g, (SELECT count(*) FROM (SELECT t, count(*) AS c FROM valued WHERE v % 9 <> g GROUP BY t LIMIT 1000) x WHERE c >= 0) AS n
 FROM generate_series(1, 3) g;
 DROP FUNCTION merged, pause, results;
+DROP AGGREGATE own_sum(bigint);
 DROP TABLE valued, shared_queries, shared_wanted;
 DROP COLLATION gpuagg_caseless;
