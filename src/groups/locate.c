@@ -196,10 +196,9 @@ check_interrupts_at(size_t i)
 static uint64 *
 new_hash_table(GroupTable *table, size_t size)
 {
-	uint64 *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
+	uint64 *slots = huge_pages_alloc(table->cxt, size * sizeof(uint64));
 
 	table->hash_tables++;
-	huge_pages_advise((char *) slots, size * sizeof(uint64));
 	fill_empty(slots, size * sizeof(uint64));
 	return slots;
 }
@@ -233,7 +232,7 @@ grow_hash(GroupTable *table)
 		if ((uint32) old[i] != NO_GROUP)
 			table_insert(slots, mask, old[i]);
 	}
-	pfree(old);
+	huge_pages_free(old);
 	table->table = slots;
 	table->mask = mask;
 }
@@ -243,7 +242,7 @@ static void
 fill_hash_table(GroupTable *table, size_t size)
 {
 	if (table->table)
-		pfree(table->table);
+		huge_pages_free(table->table);
 	table->table = new_hash_table(table, size);
 	table->mask = size - 1;
 	for (uint32 g = 0; g < table->ngroups; g++)
@@ -477,7 +476,7 @@ group_table_use_direct(GroupTable *table)
 	if (table->map)
 		pfree(table->map);
 	if (table->table)
-		pfree(table->table);
+		huge_pages_free(table->table);
 	table->table = NULL;
 	table->mask = 0;
 	table->map = MemoryContextAllocHuge(table->cxt, bins * sizeof(uint32));

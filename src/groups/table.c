@@ -10,7 +10,6 @@
 #include "groups/huge_pages.h"
 #include "groups/table.h"
 
-#define CACHE_LINE 64
 #define MIN_TABLE 256
 
 /*
@@ -107,13 +106,13 @@ group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode, in
 void
 group_table_reset(GroupTable *table)
 {
-	if (table->allocation)
-		pfree(table->allocation);
+	if (table->rows)
+		huge_pages_free(table->rows);
 	if (table->table)
-		pfree(table->table);
+		huge_pages_free(table->table);
 	if (table->map)
 		pfree(table->map);
-	table->allocation = table->rows = NULL;
+	table->rows = NULL;
 	table->table = NULL;
 	table->map = NULL;
 	table->ngroups = table->capacity = table->mask = 0;
@@ -184,22 +183,23 @@ group_table_budget(GroupTable *table, size_t bytes, double group_bytes)
 static void
 grow_rows(GroupTable *table, uint32 wanted)
 {
-	uint32 capacity = wanted;
-	size_t shift = table->rows - table->allocation;
-	size_t size;
-	char *start;
+	uint32 capacity = Max(Min(wanted, table->max_groups), table->ngroups + 1);
+	size_t used = table->ngroups * table->row_size;
+	size_t size = capacity * table->row_size;
+	char *rows = table->rows;
 
-	capacity = Max(Min(capacity, table->max_groups), table->ngroups + 1);
-	size = (size_t) capacity * table->row_size + CACHE_LINE;
-	if (table->allocation)
-		table->allocation = repalloc_huge(table->allocation, size);
+	/* a copy lies on large pages, but both take no more memory than the new rows will */
+	if (rows && used > size / 2)
+		table->rows = huge_pages_enlarge(rows, used, size);
 	else
-		table->allocation = MemoryContextAllocHuge(table->cxt, size);
-	start = (char *) TYPEALIGN(CACHE_LINE, (uintptr_t) table->allocation);
-	if (table->rows && start != table->allocation + shift)
-		memmove(start, table->allocation + shift, table->ngroups * table->row_size);
-	huge_pages_advise(start, size - CACHE_LINE);
-	table->rows = start;
+	{
+		table->rows = huge_pages_alloc(table->cxt, size);
+		if (rows)
+		{
+			memcpy(table->rows, rows, used);
+			huge_pages_free(rows);
+		}
+	}
 	table->capacity = capacity;
 }
 

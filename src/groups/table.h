@@ -73,8 +73,7 @@ typedef struct GroupTable
 	char *blank; /* row_size bytes: the content of a new row */
 
 	/* the rows */
-	char *allocation; /* the allocation that has the rows */
-	char *rows;       /* aligned to a cache line */
+	char *rows; /* aligned to a cache line, or to a large page (huge_pages.h) */
 	uint32 ngroups;
 	uint32 capacity;
 	uint32 max_groups;     /* limit that memory allows; at least 1 */

@@ -244,6 +244,10 @@ equals_sought(const Sought *sought, uint32 code)
 	return equal_values(sought->dict, sought->class, sought->dict->values[code], sought->value);
 }
 
+struct value_hash;
+static inline void *value_allocate(struct value_hash *entries, Size size);
+static inline void value_free(struct value_hash *entries, void *memory);
+
 /* The keys of the table are codes, but a lookup compares the value that private_data points to. */
 #define SH_PREFIX value
 #define SH_ELEMENT_TYPE DictEntry
@@ -253,12 +257,28 @@ equals_sought(const Sought *sought, uint32 code)
 #define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
 /* With the default of 0.9, queries with text keys take up to a quarter longer. */
 #define SH_FILLFACTOR 0.5
+#define SH_USE_NONDEFAULT_ALLOCATOR
 #define SH_STORE_HASH
 #define SH_GET_HASH(entries, entry) (entry)->hash
 #define SH_SCOPE pg_attribute_unused() static inline
 #define SH_DECLARE
 #define SH_DEFINE
 #include "lib/simplehash.h"
+
+static inline void *
+value_allocate(struct value_hash *entries, Size size)
+{
+	void *memory = huge_pages_alloc(entries->ctx, size);
+
+	memset(memory, 0, size);
+	return memory;
+}
+
+static inline void
+value_free(struct value_hash *entries, void *memory)
+{
+	huge_pages_free(memory);
+}
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -448,8 +468,7 @@ keep_value(const Sought *sought)
 	{
 		dict->block_left = Max(LEAST_BLOCK, Min(dict->value_bytes / 4, MOST_BLOCK));
 		dict->block_left = Max(dict->block_left, size);
-		dict->block = MemoryContextAllocHuge(dict->values_cxt, dict->block_left);
-		huge_pages_advise(dict->block, dict->block_left);
+		dict->block = huge_pages_alloc(dict->values_cxt, dict->block_left);
 		pad = 0;
 	}
 	to = dict->block + pad;
