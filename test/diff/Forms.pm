@@ -369,10 +369,10 @@ sub scan_settings
 		"gpuagg.feed = '" . ($pages ? 'heap' : $cached ? 'auto' : pick('auto', 'heap', 'tuples')) . "'",
 		'gpuagg.batch_rows = '
 		  . ($query->{small_batches} ? pick(64, 64, 128, 1000) : pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096)),
-		"work_mem = '" . pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB')) . "'",
-		'hash_mem_multiplier = ' . pick(1, 2, chance(0.1) ? 1000 : 1),
+		"work_mem = '" . ($query->{merged} ? '64kB' : pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB'))) . "'",
+		'hash_mem_multiplier = ' . ($query->{merged} ? 1 : pick(1, 2, chance(0.1) ? 1000 : 1)),
 		# sometimes the default of the cluster
-		map({ "gpuagg.cache = $_" } $cached ? 'eager' : pick(qw(off on eager eager), '') || ()),
+		map({ "gpuagg.cache = $_" } $cached ? 'eager' : $query->{merged} ? 'off' : pick(qw(off on eager eager), '') || ()),
 		$cached ? 'enable_sort = off' : (),
 		# with these strategies the planner must still choose sorted input, which cheap comparisons achieve
 		$strategy =~ /^(?:single|segmented)$/ ? 'cpu_operator_cost = 1e-9' : (),
@@ -406,15 +406,18 @@ sub scan_settings
 	return \@settings;
 }
 
+# The settings of a parallel plan, or of none. If groups are to be merged in partitions, processes begin at about the same time, and each has
+# more groups than its memory holds: one process would read all cached rows of a small table.
 sub parallel_settings
 {
 	my ($query) = @_;
+	my $merged = $query->{merged};
 
 	return ['max_parallel_workers_per_gather = 0'] if $query->{serial};
 	return [
-		'max_parallel_workers_per_gather = ' . pick(1, 2, 3, 3, 8),
-		'max_parallel_workers = ' . pick(8, 8, 8, 0),
-		'parallel_leader_participation = ' . pick('on', 'on', 'off'),
+		'max_parallel_workers_per_gather = ' . ($merged ? pick(2, 3, 4) : pick(1, 2, 3, 3, 5, 8)),
+		'max_parallel_workers = ' . ($merged ? 8 : pick(8, 8, 8, 0)),
+		'parallel_leader_participation = ' . ($merged ? pick('on', 'off', 'off', 'off') : pick('on', 'on', 'off')),
 		# workers that cost something are fewer where columns are cached
 		'parallel_setup_cost = ' . pick(0, 0, 0, 0.1),
 		'parallel_tuple_cost = ' . ($Tables::pages ? 0.1 : 0),

@@ -301,11 +301,14 @@ sub best_rows
 	};
 }
 
-# Aggregates of many groups, which participants of a parallel plan merge in partitions: percentiles, modes, grouping sets, distinct values.
+# Aggregates of many groups by 1 to 12 keys, which participants of a parallel plan merge in partitions: percentiles, modes, grouping sets,
+# distinct values. Most groups are small, or one is large.
 sub many_groups
 {
 	my %shown = (gn => 'trim_scale(gn)', gc => 'lower(gc)');
-	my @keys = some(int_between(1, 3), qw(gi gs gn gc gf));
+	my %odd = (gk => 'one value in most rows', gz => 'always NULL', go => 'always the same');
+	my @many = qw(gi gs gn gc);
+	my @keys = chance(0.6) ? some(int_between(1, 3), @many, 'gf', pick(sort keys %odd)) : (pick(@many), some(int_between(1, 11), qw(gf gd gb vi vt vn vf), sort keys %odd));
 	my $few = grep { $_ eq 'gf' } @keys;
 	my $fraction = $few && chance(0.3) ? 'CASE WHEN gf > 4 THEN 0.25 ELSE 0.5 END' : pick(0, 0.3, 0.5, 1);
 	my @sets = some(pick(0, 1, 1, 2), "agg:percentile_cont($fraction) WITHIN GROUP (ORDER BY vf)", 'agg:percentile_cont(0.9) WITHIN GROUP (ORDER BY vi)',
@@ -314,11 +317,15 @@ sub many_groups
 	my @out = some(int_between(1, 3), 'agg:count(*)', 'agg:sum(vi)', 'agg:max(vt)', 'agg:sum(vn)', 'agg:avg(vn)', 'agg:stddev(vi)', 'wide_avg(vi)', 'strict_max(vt)',
 		chance(0.1) ? 'agg:sum(1000 / (vi - 700))' : 'agg:min(gf)');
 	my $list = join(', ', @keys);
-	my $kind = pick('', '', 'ROLLUP', 'CUBE', 'SETS');
+	my $kind = @keys > 3 ? pick('', '', '', 'SETS') : pick('', '', '', 'ROLLUP', 'CUBE', 'SETS');
+	# participants spill, and so merge in partitions
+	my $merged = $kind eq '' && chance(0.9);
 	my @having = ('agg:count(*) > 2', 'agg:count(*) > 7', 'agg:max(id) % 5 = 0', 'agg:min(vi) = 40');
 	my ($sql, $ordered);
 
-	push @out, some(pick(0, 0, 1, 2), 'agg:count(DISTINCT vi)', 'agg:count(DISTINCT vt)', 'agg:sum(DISTINCT vi)');
+	# several sets of values with little memory take long
+	splice(@sets, 1) if chance(0.8);
+	push @out, some(@sets && chance(0.8) ? 0 : pick(0, 0, 1, $kind ? 1 : 2), 'agg:count(DISTINCT vi)', 'agg:count(DISTINCT vt)', 'agg:sum(DISTINCT vi)');
 	foreach my $call (@sets)
 	{
 		$call .= ' FILTER (WHERE ' . pick('vi > 500', 'id % 3 = 0', 'gf IS NOT NULL') . ')' if chance(0.2);
@@ -326,7 +333,9 @@ sub many_groups
 	push @out, @sets;
 	$sql = 'SELECT ' . join(', ', map({ $shown{$_} // $_ } @keys), @out) . ' FROM g' . pick('', '', ' WHERE id % 10 < ' . Values::int_constant(3, 9))
 	  . ' GROUP BY ' . ($kind eq 'SETS' ? "GROUPING SETS (($list), ($keys[0]), ($keys[-1]), ())" : $kind ? "$kind ($list)" : $list);
-	$sql .= ' HAVING ' . pick(@having) if chance(0.5);
+	$sql .= ' HAVING ' . pick(@having) if chance(0.7);
+	Tally::draw(map { "keys: $odd{$_}" } grep { $odd{$_} } @keys);
+	Tally::draw('keys: ' . (@keys > 8 ? '9 to 12' : @keys > 3 ? '4 to 8' : '1 to 3') . ' of many groups');
 	# a total order
 	$ordered = $kind eq '' && chance(0.2);
 	$sql .= ' ORDER BY ' . join(', ', map { $_ . pick('', ' DESC') } 1 .. @keys) . pick('', ' LIMIT 5') if $ordered;
@@ -334,8 +343,9 @@ sub many_groups
 		sql => $sql,
 		float => [ (0) x @keys, map { /stddev|cont|wide/ ? 1 : 0 } @out ],
 		serial => 0,
+		merged => $merged,
 		ordered => $ordered,
-		only_forms => [qw(plain prepared cursor)]
+		only_forms => [qw(plain prepared), $merged ? 'plain' : 'cursor']
 	};
 }
 
@@ -356,7 +366,7 @@ my %kinds = (
 sub make_query
 {
 	my ($tables) = @_;
-	my $kind = pick(sort(keys %kinds), ('joined tables') x 2, 'many groups', 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
+	my $kind = pick(sort(keys %kinds), ('joined tables') x 2, ('many groups') x 6, 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
 	my $t = $tables->{t};
 	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
 	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ], $tables->{d});

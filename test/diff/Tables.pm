@@ -183,14 +183,15 @@ sub number_columns
 }
 
 # Table g has many different keys: an integer, a text, a decimal whose equal values look different, a text of an insensitive collation,
-# and a few groups; and values.
+# a few groups, an integer that is 1 in most rows, one that is always NULL, a text that is always the same, dates and booleans; and values.
 sub group_table
 {
 	return (
 		'DROP TABLE IF EXISTS g CASCADE',
-		'CREATE TABLE g (id int, gi int4, gs text, gn numeric, gc text COLLATE nocase, gf int4, vf float8, vi int4, vt text, vn numeric)',
+		'CREATE TABLE g (id int, gi int4, gs text, gn numeric, gc text COLLATE nocase, gf int4, gk int4, gz int4, go text, gd date, gb bool, vf float8, vi int4, vt text, vn numeric)',
 		q{INSERT INTO g SELECT i, nullif(i * 7919::int8 % 6007, 5), 'key ' || i * 31 % 5000, round((i % 3000)::numeric / 4, 2 + i % 2),
-			CASE WHEN i % 2 = 0 THEN 'Key ' ELSE 'kEY ' END || i % 2001, nullif(i % 13, 3), (i * 37 % 10009) / 8.0, nullif(i * 13 % 1009, 77),
+			CASE WHEN i % 2 = 0 THEN 'Key ' ELSE 'kEY ' END || i % 2001, nullif(i % 13, 3),
+			CASE WHEN i % 50 = 0 THEN i ELSE 1 END, NULL, 'the only one', date '2001-01-01' + i % 400, nullif(i % 5, 3) > 1, (i * 37 % 10009) / 8.0, nullif(i * 13 % 1009, 77),
 			'value ' || i * 11 % 3001, (i * 17 % 4000)::numeric / 16 FROM generate_series(1, } . "$group_rows) i",
 		'VACUUM (ANALYZE) g');
 }

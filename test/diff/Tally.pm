@@ -50,7 +50,7 @@ sub expect
 	my ($pages, $eager) = @_;
 
 	%features = (%usual, $pages ? () : %of_random_tables);
-	%paths = ('lookup joins' => 0.3, 'lookups of equal keys' => 0.1, 'custom scan' => 85, 'best rows' => 0.1, 'feed groups' => 0.5, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5);
+	%paths = ('lookup joins' => 0.3, 'lookups of equal keys' => 0.1, 'custom scan' => 85, 'best rows' => 0.1, 'feed groups' => 0.5, rescans => $pages ? 0.5 : 2, 'workers launched' => 1.5, 'merged parts' => 0.3);
 	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
 	{
 		# dashboards are a quarter of the queries there

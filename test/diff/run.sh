@@ -8,8 +8,8 @@
 # over a stub of the CUDA run time. PG_CONF has more settings of the cluster (test/pg.sh).
 #
 # Each test has its own database, gpuagg_diff_<seed>. --jobs N runs N tests concurrently, with the seeds S, S + 1, ..., and divides the
-# queries among them. It prints the differences of all tests, and the sums of their counts. All other arguments are passed to
-# difftest.pl.
+# queries among them. It prints the differences of all tests, and the sums of their counts. If no participants merged groups in
+# partitions in many queries, it fails. All other arguments are passed to difftest.pl.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 results=$here/../results
@@ -81,6 +81,9 @@ sum_reports() {
 				printf("#   %-36s %7d  %5.1f %% of %s\n", part[2], sum[order[i]],
 					total[part[1]] ? 100 * sum[order[i]] / total[part[1]] : 0, part[1])
 			}
+			# too rare for the share of one test
+			if (("runs", "merged parts") in sum && total["runs"] >= 400 && sum["runs", "merged parts"] == 0)
+				print "not ok participants of parallel plans merge groups in partitions"
 		}' "$@"
 }
 
@@ -120,7 +123,8 @@ run_several() {
 		failed=$((failed + 1))
 		grep -vE '^ok |^#   [^ ].* %' "${logs[j]}"
 	done
-	sum_reports "${logs[@]}"
+	sum_reports "${logs[@]}" | tee "$results/diff$pages-sums.log"
+	! grep -q '^not ok' "$results/diff$pages-sums.log" || failed=$((failed + 1))
 	[[ $failed == 0 ]] && echo -n 'ok ' || echo -n 'not ok '
 	echo "$jobs tests ran concurrently, seeds $seed to $((seed + jobs - 1)); $failed failed"
 	[[ $failed == 0 ]]
