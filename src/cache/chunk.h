@@ -19,6 +19,8 @@
 
 #include "postgres.h"
 
+#include "port/pg_bswap.h"
+
 #include "batch.h"
 
 typedef enum ChunkForm
@@ -46,6 +48,7 @@ typedef struct CacheChunk
 	uint8 form;      /* ChunkForm */
 	uint8 width;     /* bytes stored per row; 0 with CHUNK_BITS */
 	bool has_bounds;
+	bool has_prefixes;
 	int16 scale;  /* COLUMN_DEC */
 	int16 typlen; /* by-reference values: as in pg_type; else 0 */
 	volatile bool
@@ -59,6 +62,13 @@ typedef struct CacheChunk
 	 */
 	ColumnBound least;
 	ColumnBound greatest;
+
+	/*
+	 * Varlena values: the least and greatest chunk_prefix(). Not set (has_prefixes is false) if no
+	 * row has a value, or some value is compressed or out of line.
+	 */
+	uint64 least_prefix;
+	uint64 greatest_prefix;
 
 	gpuagg_i128 base;
 	size_t values;     /* the array of values, bits or codes */
@@ -75,6 +85,19 @@ typedef struct ChunkException
 	uint32 row;
 	uint32 image; /* offset of the numeric in images */
 } ChunkException;
+
+/*
+ * Returns the first 8 of n bytes as a number, as if zeros followed. So the numbers of two values
+ * compare as their bytes do, or are equal.
+ */
+static inline uint64
+chunk_prefix(const char *bytes, size_t n)
+{
+	uint64 prefix = 0;
+
+	memcpy(&prefix, bytes, Min(n, sizeof(prefix)));
+	return pg_ntoh64(prefix);
+}
 
 /* ---- reading ------------------------------------------------------------------- */
 

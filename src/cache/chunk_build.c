@@ -69,6 +69,9 @@ struct ChunkBuilder
 	uint32 *entries;          /* offsets of the images; unused if they have a stride */
 	uint32 nentries;
 	uint32 longest; /* bytes of the longest entry, detoasted */
+	bool no_prefix; /* some entry is compressed or out of line */
+	uint64 least_prefix;
+	uint64 greatest_prefix;
 	uint32 entry_capacity;
 	uint32 last_code;
 	const char *sought; /* the image that is being looked up */
@@ -179,6 +182,23 @@ append_image(ChunkBuilder *builder, const char *image, size_t size)
 	return start;
 }
 
+/* Extends the prefixes' bounds to the image that is being looked up. */
+static void
+widen_prefixes(ChunkBuilder *builder)
+{
+	const char *image = builder->sought;
+	uint64 prefix;
+
+	if (builder->typlen != -1 || VARATT_IS_COMPRESSED(image) || VARATT_IS_EXTERNAL(image))
+	{
+		builder->no_prefix = true;
+		return;
+	}
+	prefix = chunk_prefix(VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image));
+	builder->least_prefix = Min(builder->least_prefix, prefix);
+	builder->greatest_prefix = Max(builder->greatest_prefix, prefix);
+}
+
 /* Adds the image that is being looked up to the dictionary, as its last entry. */
 static void
 append_entry(ChunkBuilder *builder)
@@ -194,6 +214,7 @@ append_entry(ChunkBuilder *builder)
 	}
 	builder->entry_capacity = capacity;
 	builder->nentries++;
+	widen_prefixes(builder);
 	builder->longest =
 		Max(builder->longest, datum_bytes(PointerGetDatum(builder->sought), builder->typlen));
 }
@@ -609,6 +630,9 @@ chunk_builder_reset(ChunkBuilder *builder)
 	builder->image_bytes = 0;
 	builder->nentries = 0;
 	builder->longest = 0;
+	builder->no_prefix = false;
+	builder->least_prefix = PG_UINT64_MAX;
+	builder->greatest_prefix = 0;
 	builder->last_code = 0;
 	builder->nfallbacks = 0;
 	builder->nexceptions = 0;
@@ -638,6 +662,9 @@ choose_reference_form(ChunkBuilder *builder, CacheChunk *head)
 	head->nentries = builder->nentries;
 	head->stride = builder->stride;
 	head->longest = builder->longest;
+	head->has_prefixes = builder->nentries > 0 && !builder->no_prefix;
+	head->least_prefix = builder->least_prefix;
+	head->greatest_prefix = builder->greatest_prefix;
 	head->form = CHUNK_DICTIONARY;
 	if (builder->nentries == 0)
 		head->form = CHUNK_CONSTANT;

@@ -55,6 +55,7 @@
 #include "utils/acl.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -158,6 +159,17 @@ compat_range_table_relation(EState *estate, Index rti)
 	return ExecGetRangeTableRelation(estate, rti, false);
 #else
 	return ExecGetRangeTableRelation(estate, rti);
+#endif
+}
+
+/* Returns whether a collation orders texts by their bytes, as "C" does. */
+static inline bool
+compat_collation_is_c(Oid collation)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
 #endif
 }
 

@@ -9,6 +9,8 @@
  * computed only if core would compute it for the range's first row (so it belongs to the first
  * condition), or if computing it cannot raise an error.
  *
+ * Texts are compared by their first bytes (text_range.h).
+ *
  * Dates and times may be compared across types, and be cast to each other. Where this depends on
  * the time zone it is not monotonic: when clocks are put forward, or a difference of one hour
  * becomes one day, a later local time may be an earlier instant. But the deviation is limited, and
@@ -34,6 +36,7 @@
 #include "columns/column_value.h"
 #include "columns/decimal.h"
 #include "feed/heap_skip.h"
+#include "feed/text_range.h"
 #include "spec.h"
 
 typedef struct SkipTest
@@ -44,6 +47,8 @@ typedef struct SkipTest
 	Oid column_type;
 	bool nulls; /* IS NULL, or IS NOT NULL if negate is set */
 	bool negate;
+	TextCondition
+		text;     /* not TEXT_NONE: a condition of a text; the fields up to `param` are unused */
 	int strategy; /* btree strategy of "column operator value" */
 	Oid collation;
 	FmgrInfo cast;    /* cast of the column; fn_oid is InvalidOid: none */
@@ -56,6 +61,7 @@ typedef struct SkipTest
 	bool known; /* the fields below are set */
 	bool value_null;
 	Datum value;
+	TextRange range; /* of a text */
 } SkipTest;
 
 struct HeapSkip
@@ -239,6 +245,60 @@ set_column(SkipTest *test, Node *side)
 	return true;
 }
 
+/* Sets the value that the column is compared with. */
+static void
+set_value(SkipTest *test, PlanState *scan, Node *value)
+{
+	test->value_state = ExecInitExpr((Expr *) value, scan);
+	test->param =
+		IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN ? (Param *) value : NULL;
+}
+
+/* Returns the column of an argument, also if its type is relabelled; NULL: it is anything else. */
+static Var *
+text_column(Node *arg)
+{
+	Oid type;
+
+	while (IsA(arg, RelabelType))
+		arg = (Node *) ((RelabelType *) arg)->arg;
+	if (!IsA(arg, Var) || ((Var *) arg)->varattno <= 0)
+		return NULL;
+	type = getBaseType(((Var *) arg)->vartype);
+	return type == TEXTOID || type == VARCHAROID ? (Var *) arg : NULL;
+}
+
+/* Makes the test of a condition of a text column. Returns false if it is none. */
+static bool
+make_text_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
+{
+	Oid function = IsA(qual, OpExpr) ? ((OpExpr *) qual)->opfuncid :
+		IsA(qual, FuncExpr)          ? ((FuncExpr *) qual)->funcid :
+									   InvalidOid;
+	List *args = IsA(qual, OpExpr) ? ((OpExpr *) qual)->args :
+		IsA(qual, FuncExpr)        ? ((FuncExpr *) qual)->args :
+									 NIL;
+	Node *value;
+	Var *column;
+
+	if (list_length(args) != 2)
+		return false;
+	test->text = text_condition(function, exprInputCollation(qual));
+	column = text_column(linitial(args));
+	value = lsecond(args);
+	if (column == NULL)
+	{
+		test->text = text_condition_commuted(test->text);
+		column = text_column(lsecond(args));
+		value = linitial(args);
+	}
+	if (test->text == TEXT_NONE || column == NULL || !may_evaluate_value(value, first))
+		return false;
+	test->attno = column->varattno;
+	set_value(test, scan, value);
+	return true;
+}
+
 /*
  * Makes the test of a qual. first: it is the first qual. Returns false if bounds cannot decide
  * the qual; *test may be partly set then.
@@ -257,6 +317,9 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 		test->negate = ((NullTest *) qual)->nulltesttype == IS_NOT_NULL;
 		return test->attno > 0;
 	}
+	if (make_text_test(test, scan, qual, first))
+		return true;
+	test->text = TEXT_NONE;
 	if (!IsA(qual, OpExpr) || list_length(op->args) != 2)
 		return false;
 	opno = op->opno;
@@ -272,9 +335,7 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 		!set_operator(test, opno, exprType(column)))
 		return false;
 	test->collation = op->inputcollid;
-	test->value_state = ExecInitExpr((Expr *) value, scan);
-	test->param =
-		IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN ? (Param *) value : NULL;
+	set_value(test, scan, value);
 	return true;
 }
 
@@ -435,6 +496,8 @@ evaluate_value(HeapSkip *skip, SkipTest *test)
 	MemoryContext old = MemoryContextSwitchTo(skip->value_cxt);
 
 	test->value = ExecEvalExpr(test->value_state, skip->scan->ps_ExprContext, &test->value_null);
+	if (test->text != TEXT_NONE && !test->value_null)
+		text_range_set(&test->range, test->text, DatumGetTextPP(test->value));
 	test->known = true;
 	MemoryContextSwitchTo(old);
 }
@@ -464,7 +527,8 @@ can_fetch(HeapSkip *skip, const SkipTest *test)
 static bool
 is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
-	if (!chunk->has_bounds || chunk->nexceptions > 0)
+	if (!(test->text != TEXT_NONE ? chunk->has_prefixes : chunk->has_bounds) ||
+		chunk->nexceptions > 0)
 		return false;
 	if (!test->known && !can_fetch(skip, test))
 		return false;
@@ -483,6 +547,8 @@ no_row_passes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 		return false;
 	if (!is_comparable(skip, test, chunk))
 		return test->known && test->value_null;
+	if (test->text != TEXT_NONE)
+		return chunk->greatest_prefix < test->range.first || chunk->least_prefix > test->range.last;
 	switch (test->strategy)
 	{
 		case BTLessStrategyNumber:
@@ -505,6 +571,9 @@ all_rows_pass(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 		return test->negate ? chunk->nnulls == 0 : chunk->nnulls == chunk->nrows;
 	if (chunk->nnulls > 0 || cast_may_fail(test, chunk) || !is_comparable(skip, test, chunk))
 		return false;
+	if (test->text != TEXT_NONE)
+		return chunk->least_prefix >= test->range.sure_first &&
+			chunk->greatest_prefix <= test->range.sure_last;
 	switch (test->strategy)
 	{
 		case BTLessStrategyNumber:

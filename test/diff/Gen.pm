@@ -89,7 +89,7 @@ sub simple_condition
 	return Values::in_list(listed($any), $any->{name}) if listed($any) && chance(0.3);
 
 	push @forms, pick(@bools)->{name} if @bools;
-	push @forms, pick(@texts)->{name} . ' < ' . pick("'b'", "'JFK'") if @texts;
+	push @forms, pick(@texts)->{name} . pick(" < 'b'", " < 'JFK'", " LIKE 'k1%'", " LIKE 'a%'", " = 'JFK'", " ^@ 'long'", " LIKE 'x\\_%'", " >= 'near'") if @texts;
 	push @forms, $int->{name} . ' > 0 AND ' . $any->{name} . ' IS NOT NULL', $int->{name} . ' > 5 OR ' . $any->{name} . ' IS NULL';
 	return pick(@forms);
 }

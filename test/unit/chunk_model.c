@@ -418,6 +418,31 @@ check_bounds(void)
 			  "bounds of type %d", model.type);
 }
 
+/* Checks the bounds of the first bytes of varlena values. */
+static void
+check_prefixes(void)
+{
+	uint64 least = PG_UINT64_MAX, greatest = 0;
+	bool all = model.typlen == -1;
+
+	for (uint32 e = 0; all && e < chunk->nentries; e++)
+	{
+		const char *entry = DatumGetPointer(chunk_entry(chunk, e));
+		uint64 prefix = 0;
+
+		all = !VARATT_IS_COMPRESSED(entry) && !VARATT_IS_EXTERNAL(entry);
+		for (int i = 0; all && i < 8; i++)
+			prefix = prefix << 8 |
+				(i < (int) VARSIZE_ANY_EXHDR(entry) ? (uint8) VARDATA_ANY(entry)[i] : 0);
+		least = Min(least, prefix);
+		greatest = Max(greatest, prefix);
+	}
+	CHECK(chunk->has_prefixes == (all && chunk->nentries > 0), "has_prefixes");
+	CHECK(!chunk->has_prefixes ||
+			  (chunk->least_prefix == least && chunk->greatest_prefix == greatest),
+		  "prefixes of %u entries", chunk->nentries);
+}
+
 /* Checks the array of narrow offsets, which a batch uses without copying it. */
 static void
 check_narrow(void)
@@ -448,6 +473,7 @@ check_chunk(void)
 
 	check_bounds();
 	check_narrow();
+	check_prefixes();
 	check_dictionary();
 	CHECK((in_place != NULL) == (chunk->form == CHUNK_RAW),
 		  "values can be read in place exactly if they are stored raw");
