@@ -298,15 +298,15 @@ extern void engine_stats_add(EngineStats *total, const EngineStats *stats);
 
 /*
  * Most row sets of which participants exchange distinct values.  For each set, each participant
- * needs a segment of dynamic shared memory, of which a server has a limited number, or many files.
+ * has a segment of dynamic shared memory, of which a server has a limited number, or many files.
  */
-#define ENGINE_MAX_VALUE_SETS 8
+#define ENGINE_MAX_VALUE_SETS 32
 
 /*
  * Most sections of a partitioned export (EngineOps.sections), for the same reason.  An engine that
  * would need more has no begin_part.
  */
-#define ENGINE_MAX_SECTIONS 8
+#define ENGINE_MAX_SECTIONS 32
 
 typedef struct EngineOps
 {

@@ -95,18 +95,27 @@
 /* Groups of a partition that fit in the processor's cache. */
 #define PART_GROUPS 8192
 #define MAX_PARTS 256
+/*
+ * Segments of shared memory for all participants' groups, and for their values. A server has some
+ * hundreds for all queries. What has no segment is written to files.
+ */
+#define MANY_SEGMENTS 256
+/* Each participant may have so many of them in any case. */
+#define LEAST_SEGMENTS 8
 /* Values of ordered sets that take as much memory as a group. */
 #define VALUES_PER_GROUP 8
 
 /* ---- set-up ------------------------------------------------------------ */
 
 /*
- * Returns the number of segments that a participant may need, one for each section of an exchange:
- * of groups, and of the distinct values of row sets.  Sets *values to the segments for values.
+ * Returns the number of segments that each participant may have, one for each section of an
+ * exchange: of groups, and of the distinct values of row sets.  Sets *values to the segments for
+ * values.
  */
 static int
-count_segments(const CustomScanState *node, int *values)
+count_segments(const CustomScanState *node, int participants, int *values)
 {
+	int most = Max(MANY_SEGMENTS / participants, LEAST_SEGMENTS);
 	int nsets = Max(((const GpuAggState *) node)->plan->nsets, 1);
 	int distincts = 0;
 	bool ordered_sets = false;
@@ -121,8 +130,8 @@ count_segments(const CustomScanState *node, int *values)
 		distincts += ((Aggref *) expr)->aggdistinct != NIL;
 		ordered_sets |= aggmap_is_ordered_set((Aggref *) expr);
 	}
-	*values = Min(distincts * nsets, ENGINE_MAX_VALUE_SETS);
-	return *values + Min(ordered_sets ? 2 * nsets : nsets, ENGINE_MAX_SECTIONS);
+	*values = Min(distincts * nsets, Min(most, ENGINE_MAX_VALUE_SETS));
+	return *values + Min(ordered_sets ? 2 * nsets : nsets, Min(most, ENGINE_MAX_SECTIONS));
 }
 
 /* Returns what the participants share about the feed; it follows the SharedRows. */
@@ -132,7 +141,8 @@ find_feed_shared(const CustomScanState *node, GpuAggShared *shared)
 	int values;
 
 	return (FeedShared *) ((char *) parallel_rows(shared) +
-						   MAXALIGN(shared_rows_size(shared->most, count_segments(node, &values))));
+						   MAXALIGN(shared_rows_size(shared->most,
+													 count_segments(node, shared->most, &values))));
 }
 
 Size
@@ -142,7 +152,7 @@ parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 	int values;
 
 	return parallel_exports_size(participants) +
-		MAXALIGN(shared_rows_size(participants, count_segments(node, &values))) +
+		MAXALIGN(shared_rows_size(participants, count_segments(node, participants, &values))) +
 		feed_shared_size(((GpuAggState *) node)->child);
 }
 
@@ -258,8 +268,8 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->nparts = count_group_partitions(node, shared->most);
 	/* there may be as many distinct values as rows */
 	shared->nvalue_parts = count_partitions(shared->most, state->plan->est_rows);
-	shared_rows_init(parallel_rows(shared), shared->most,
-					 count_segments(node, &shared->value_segments), pcxt->seg);
+	shared->segments = count_segments(node, shared->most, &shared->value_segments);
+	shared_rows_init(parallel_rows(shared), shared->most, shared->segments, pcxt->seg);
 	reset_counters(shared);
 	shared->support = agreed_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;

@@ -51,7 +51,9 @@ int
 part_segment(const GpuAggShared *shared, int exchange, int section)
 {
 	if (exchange == EXCHANGE_GROUPS)
-		return section < ENGINE_MAX_SECTIONS ? shared->value_segments + section : -1;
+		return shared->value_segments + section < shared->segments ?
+			shared->value_segments + section :
+			-1;
 	return section == 0 && exchange <= shared->value_segments ? exchange - 1 : -1;
 }
 

@@ -39,8 +39,10 @@ SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT few, md5(array_agg(DISTINCT v)::text), count(DISTINCT w) FROM pd GROUP BY few',
 	'SELECT few, count(DISTINCT v % 100) FROM pd GROUP BY few']) q;
 SELECT pg_temp.merges_parts('SELECT few, count(DISTINCT v % 100) FROM pd GROUP BY few', 2);
--- nor are those of many sets: participants would need too many segments of shared memory
-SELECT 'SELECT ' || string_agg(format('count(DISTINCT v + %s)', i), ', ') || ' FROM pd' AS many_sets FROM generate_series(1, 9) i \gset
+-- those of many sets are, but not of very many: participants would need too many files
+SELECT 'SELECT ' || string_agg(format('count(DISTINCT v + %s)', i), ', ') || ' FROM pd' AS many_sets FROM generate_series(1, 12) i \gset
+SELECT pg_temp.merges_parts(:'many_sets'), pg_temp.same_as_core(:'many_sets');
+SELECT 'SELECT ' || string_agg(format('count(DISTINCT v + %s)', i), ', ') || ' FROM pd' AS many_sets FROM generate_series(1, 33) i \gset
 SET gpuagg.require = 'require';
 SELECT pg_temp.merges_parts(:'many_sets', 2), pg_temp.same_as_core(:'many_sets');
 RESET gpuagg.require;

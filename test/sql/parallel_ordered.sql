@@ -58,6 +58,8 @@ INSERT INTO large_queries VALUES
 	('SELECT id, count(*), max(t) FROM pl GROUP BY ROLLUP (id)');
 SELECT pg_temp.same_as_core(q), q FROM large_queries;
 SELECT count(*) AS merge_parts FROM (SELECT FROM large_queries WHERE pg_temp.merges_parts(q) LIMIT 2) x;
+-- more than eight sections of groups and values
+SELECT pg_temp.merges_parts(q), pg_temp.same_as_core(q) FROM unnest(ARRAY['SELECT few, b, w % 3 AS c, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), count(*) FROM pl GROUP BY CUBE (few, b, c)']) q;
 SET gpuagg.batch_rows = 256;
 -- with little memory
 SET work_mem = '64kB';
