@@ -317,7 +317,7 @@ sub many_groups
 	my @out = some(int_between(1, 3), 'agg:count(*)', 'agg:sum(vi)', 'agg:max(vt)', 'agg:sum(vn)', 'agg:avg(vn)', 'agg:stddev(vi)', 'wide_avg(vi)', 'strict_max(vt)',
 		chance(0.1) ? 'agg:sum(1000 / (vi - 700))' : 'agg:min(gf)');
 	my $list = join(', ', @keys);
-	my $kind = @keys > 3 ? pick('', '', '', 'SETS') : pick('', '', '', 'ROLLUP', 'CUBE', 'SETS');
+	my $kind = pick(('') x 7, @keys > 3 ? ('SETS') : qw(ROLLUP CUBE SETS));
 	# participants spill, and so merge in partitions
 	my $merged = $kind eq '' && chance(0.9);
 	my @having = ('agg:count(*) > 2', 'agg:count(*) > 7', 'agg:max(id) % 5 = 0', 'agg:min(vi) = 40');
