@@ -103,7 +103,7 @@ find_bytes(const char *text, int len, const char *bytes, int m)
 	__m128i first = _mm_set1_epi8(bytes[0]);
 	__m128i last = _mm_set1_epi8(bytes[m - 1]);
 
-	for (; at + 16 <= places; at += 16)
+	while (places >= 16 && at < places)
 	{
 		__m128i begin = _mm_loadu_si128((const __m128i *) (text + at));
 		__m128i end = _mm_loadu_si128((const __m128i *) (text + at + m - 1));
@@ -118,6 +118,8 @@ find_bytes(const char *text, int len, const char *bytes, int m)
 			if (memcmp(place, bytes, m) == 0)
 				return place;
 		}
+		/* the last block overlaps the one before */
+		at = at + 16 < places ? Min(at + 16, places - 16) : places;
 	}
 #endif
 	for (; at < places; at++)
@@ -165,6 +167,13 @@ is_like(const Pattern *pattern, const char *text, int len)
 }
 
 /*
+ * Texts are prefetched so many rows before they are searched, unless they lie within so many bytes,
+ * where the processor finds them itself.
+ */
+#define LIKE_AHEAD 16
+#define NEAR_BYTES 4096
+
+/*
  * r = a [NOT] LIKE a pattern under a deterministic collation, which compares bytes, for the rows of
  * mask c (NULL: all rows); data: Pattern
  */
@@ -181,6 +190,12 @@ run_like(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
+		/* texts of rows that lie apart are not in the processor's caches */
+		if (i + LIKE_AHEAD < n && a[i + LIKE_AHEAD] - a[i] > NEAR_BYTES)
+		{
+			__builtin_prefetch(DatumGetPointer(a[i + LIKE_AHEAD]));
+			__builtin_prefetch(DatumGetPointer(a[i + LIKE_AHEAD]) + 64);
+		}
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;

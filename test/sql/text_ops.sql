@@ -71,3 +71,12 @@ SELECT gpu_count(*) FROM padded WHERE c <> ''::text;
 RESET gpuagg.require;
 RESET gpuagg.cache;
 DROP TABLE padded;
+-- a search at each place of texts of all lengths: bytes are compared 16 places at a time
+CREATE TABLE places AS SELECT a, b, repeat('n', a) || w || repeat('e', b) AS t FROM generate_series(0, 50) a, generate_series(0, 50) b, unnest('{needle,neede,n,e,needlneedle}'::text[]) w;
+SET gpuagg.require = 'require';
+SELECT gpu_count(*) FILTER (WHERE t LIKE '%needle%') = 2 * 51 * 51 AS found, gpu_count(*) FILTER (WHERE t LIKE '%n%') AS n, gpu_count(*) FILTER (WHERE t LIKE '%ed%ee%') AS two, gpu_count(*) FILTER (WHERE t NOT LIKE '%dle%') AS without FROM places;
+SET gpuagg.require = 'allow';
+SET gpuagg.enabled = off;
+SELECT count(*) FILTER (WHERE t LIKE '%needle%') = 2 * 51 * 51 AS found, count(*) FILTER (WHERE t LIKE '%n%') AS n, count(*) FILTER (WHERE t LIKE '%ed%ee%') AS two, count(*) FILTER (WHERE t NOT LIKE '%dle%') AS without FROM places;
+RESET gpuagg.enabled;
+DROP TABLE places;
