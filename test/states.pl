@@ -160,6 +160,32 @@ sub exp_histogram
 		} 1 .. 2);
 }
 
+# words of a wide sum of an exact aggregate: the first one, how many there are, and these
+sub words
+{
+	my ($most) = @_;
+	my $low = int rand $most;
+	my $n = rand() < 0.3 ? $most - $low : int rand($most - $low + 1);
+
+	return chr(rand() < 0.99 ? $low : 255) . chr(rand() < 0.99 ? $n : 255) .
+		join('', map { pick("\0" x 8, "\xff" x 8, "\x80" . "\0" x 7, pack('Q>', int rand 2**60)) } 1 .. $n);
+}
+
+# a state of exact aggregates of floats
+sub exact
+{
+	my $kind = mostly([ 1 .. 3 ], [ 0, 4, 255 ]);
+	my $wide = pick(0, 1);
+	my ($sums, $products) = $kind == 3 ? (2, 3) : (1, $kind == 2 ? 1 : 0);
+	my $word = sub { pick("\0" x 8, "\xff" x 8, "\x80" . "\0" x 7, "\x7f" . "\xff" x 7, pack('Q>', int rand 2**60)) };
+
+	return mostly([ "\1" ], [ "\2" ]) . chr($kind) . chr($wide) . mostly([ @longs[ 0 .. 3 ], pack('Q>', 2**56 - 1) ], \@longs) .
+		join('', map { pack('n', mostly([ 0, 5, 1000, 1972, 32767 ], [ 1973, 32768, 65535 ])) . $word->() . $word->() } 1 .. $sums) .
+		join('', map { $word->() } 1 .. 5 * $products) .
+		($wide ? join('', map { join('', map { mostly([ ("\0" x 8) x 5, @longs[ 1 .. 3 ] ], \@longs) } 1 .. 3) . words(34) } 1 .. $sums) .
+			join('', map { words(67) } 1 .. $products) : '');
+}
+
 sub body
 {
 	my ($kind, $depth) = @_;
@@ -175,6 +201,7 @@ sub body
 	return histogram_auto() if $kind == 13;
 	return equidepth() if $kind == 14;
 	return exp_histogram() if $kind == 15;
+	return exact() if $kind == 16;
 	my ($value, $key) = (type(), rand() < 0.85 ? pack('N', 23) : type());
 	return $value . $key . collation() . pick("\1", "\1", "\0", "\7") . value($key, $depth) . value($value, $depth);
 }
@@ -182,8 +209,8 @@ sub body
 sub state
 {
 	my ($depth) = @_;
-	my $kind = pick(1 .. 15, 8, 8, 9, 10, 11);
-	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 16, 255)) . body($kind, $depth);
+	my $kind = pick(1 .. 16, 8, 8, 9, 10, 11);
+	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 17, 255)) . body($kind, $depth);
 	return corrupt($bytes);
 }
 

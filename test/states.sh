@@ -41,6 +41,7 @@ CREATE FOREIGN TABLE answered_state (bytes gpuagg_state) SERVER self OPTIONS (ta
 CREATE FOREIGN TABLE answered_row (bytes gpuagg_row) SERVER self OPTIONS (table_name 'answer');
 CREATE FUNCTION finish_all(state gpuagg_state) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+	aggregate text;
 	p positive;
 	d digits;
 	r pair;
@@ -68,6 +69,14 @@ BEGIN
 		WHEN 13 THEN PERFORM count(*) + count(gpu_histogram_auto_quantile(state, 0.5)) FROM gpu_histogram_auto_bins(state), gpu_histogram_auto_info(state);
 		WHEN 14 THEN PERFORM count(*) FROM gpu_histogram_equidepth_bins(gpuagg_finish(state, 'gpu_histogram_equidepth(float8, int4)', NULL::gpuagg_equidepth));
 		WHEN 15 THEN PERFORM count(*) + count(gpu_exp_histogram_quantile(state, 0.5)) FROM gpu_exp_histogram_buckets(state), gpu_exp_histogram_info(state);
+		WHEN 16 THEN
+			/* results may overflow */
+			FOREACH aggregate IN ARRAY (ARRAY['{sum,avg}', '{stddev_samp,stddev_pop,var_samp,var_pop}', '{corr,covar_pop,covar_samp,regr_avgx,regr_avgy,regr_intercept,regr_r2,regr_slope,regr_sxx,regr_sxy,regr_syy}'])[get_byte(state::text::bytea, 3)]::text[] LOOP
+				BEGIN
+					PERFORM gpuagg_finish(state, format('gpuagg_exact_%s(%s)', aggregate, CASE WHEN get_byte(state::text::bytea, 3) = 3 THEN 'float8, float8' ELSE 'float8' END)::regprocedure, NULL::float8);
+				EXCEPTION WHEN numeric_value_out_of_range THEN
+				END;
+			END LOOP;
 		ELSE
 			IF state::text ~ '^..010[89]00000000000000..7075626c69632e706f736974697665000000' THEN
 				SELECT gpuagg_finish(state, arg, NULL::positive) INTO p;
