@@ -25,20 +25,86 @@ PG_FUNCTION_INFO_V1(gpuagg_value_counts_final);
 PG_FUNCTION_INFO_V1(gpuagg_top_k_final);
 PG_FUNCTION_INFO_V1(gpuagg_entropy_final);
 
-/* Appends a value with its count as a JSON object to a list. error < 0: there is none. */
-static void
-append_object(StringInfo list, const char *value, int64 count, int64 error)
+/*
+ * A jsonb array of objects while it is made, in the binary form that jsonb.h describes: a header,
+ * an entry for each element, and the elements. jsonb_in() would read millions of elements without
+ * a check for interrupts, and need several times as much memory.
+ */
+typedef struct ObjectList
 {
-	appendStringInfo(list, "%s{\"value\": %s, \"count\": " INT64_FORMAT, list->len > 1 ? ", " : "",
-					 value, count);
-	if (error >= 0)
-		appendStringInfo(list, ", \"error\": " INT64_FORMAT, error);
-	appendStringInfoChar(list, '}');
+	StringInfoData entries;
+	StringInfoData elements;
+	uint32 n;
+} ObjectList;
+
+static void
+append_zeros(StringInfo buf, int n)
+{
+	enlargeStringInfo(buf, n);
+	memset(buf->data + buf->len, 0, n);
+	buf->len += n;
 }
 
-/* Appends the values with the largest counts as JSON objects to the list. */
+/* Appends an object to the list. Raises core's error if the list is too long. */
 static void
-append_values(StringInfo list, const ValueCounts *state)
+append_object(ObjectList *list, const Jsonb *object)
+{
+	int before = list->elements.len;
+	JEntry entry;
+
+	/* an element's length includes what aligns it */
+	append_zeros(&list->elements, INTALIGN(before) - before);
+	appendBinaryStringInfo(&list->elements, (const char *) &object->root,
+						   VARSIZE(object) - VARHDRSZ);
+	if (list->elements.len > JENTRY_OFFLENMASK)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("total size of jsonb array elements exceeds the maximum of %u bytes",
+						JENTRY_OFFLENMASK)));
+	/* some entries have the end of their element in place of its length */
+	if (list->n % JB_OFFSET_STRIDE == 0)
+		entry = JENTRY_HAS_OFF | list->elements.len;
+	else
+		entry = list->elements.len - before;
+	entry |= JENTRY_ISCONTAINER;
+	appendBinaryStringInfo(&list->entries, (char *) &entry, sizeof(entry));
+	list->n++;
+}
+
+/* Returns the list as a jsonb. */
+static Jsonb *
+list_as_jsonb(const ObjectList *list)
+{
+	Size size = VARHDRSZ + sizeof(uint32) + list->entries.len + list->elements.len;
+	Jsonb *json = palloc(size);
+
+	SET_VARSIZE(json, size);
+	json->root.header = JB_FARRAY | list->n;
+	memcpy(json->root.children, list->entries.data, list->entries.len);
+	memcpy((char *) json->root.children + list->entries.len, list->elements.data,
+		   list->elements.len);
+	return json;
+}
+
+/* Appends a value, as JSON, with its count to the list. error < 0: there is none. */
+static void
+append_value(ObjectList *list, const char *value, int64 count, int64 error)
+{
+	StringInfoData text;
+	Datum object;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "{\"value\": %s, \"count\": " INT64_FORMAT, value, count);
+	if (error >= 0)
+		appendStringInfo(&text, ", \"error\": " INT64_FORMAT, error);
+	appendStringInfoChar(&text, '}');
+	object = DirectFunctionCall1(jsonb_in, CStringGetDatum(text.data));
+	append_object(list, DatumGetJsonbP(object));
+}
+
+/* Appends the values with the largest counts to the list. */
+static void
+append_values(ObjectList *list, const ValueCounts *state)
 {
 	const ValueTable *table = state->table;
 	int64 most = state->k > 0 ? state->k : PG_INT64_MAX;
@@ -58,22 +124,22 @@ append_values(StringInfo list, const ValueCounts *state)
 		Jsonb *json;
 
 		CHECK_FOR_INTERRUPTS();
+		MemoryContextReset(conversions);
 		if (nulls > entry->count - value_table_error(table, entry))
 		{
-			append_object(list, "null", nulls, table->errors ? 0 : -1);
+			append_value(list, "null", nulls, table->errors ? 0 : -1);
 			nulls = 0;
 			if (--left == 0)
 				break;
 		}
-		MemoryContextReset(conversions);
 		json = DatumGetJsonbP(FunctionCall1(&to_json, entry->value));
-		append_object(list, JsonbToCString(NULL, &json->root, VARSIZE(json)), entry->count,
-					  table->errors ? value_table_error(table, entry) : -1);
+		append_value(list, JsonbToCString(NULL, &json->root, VARSIZE(json)), entry->count,
+					 table->errors ? value_table_error(table, entry) : -1);
 	}
+	if (nulls > 0 && left > 0)
+		append_value(list, "null", nulls, table->errors ? 0 : -1);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(conversions);
-	if (nulls > 0 && left > 0)
-		append_object(list, "null", nulls, table->errors ? 0 : -1);
 }
 
 /*
@@ -95,15 +161,14 @@ static Datum
 counts_as_json(FunctionCallInfo fcinfo, CountsForm form)
 {
 	ValueCounts *state = state_argument(fcinfo, form);
-	StringInfoData list;
+	ObjectList list = {.n = 0};
 
 	if (state == NULL)
 		PG_RETURN_NULL();
-	initStringInfo(&list);
-	appendStringInfoChar(&list, '[');
+	initStringInfo(&list.entries);
+	initStringInfo(&list.elements);
 	append_values(&list, state);
-	appendStringInfoChar(&list, ']');
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(list.data));
+	PG_RETURN_JSONB_P(list_as_jsonb(&list));
 }
 
 /* Final function of gpu_value_counts. */

@@ -177,6 +177,11 @@ SELECT value, count, error, rtrim(bar) AS bar FROM gpu_value_counts_rows((SELECT
 SELECT value, count, error FROM gpu_value_counts_rows('[{"value": {"a": [1]}, "count": 3, "error": 1}, {"value": "x", "count": 4}, {"value": null, "count": 0}]');
 SELECT * FROM gpu_value_counts_rows(NULL);
 SELECT * FROM gpu_value_counts_rows('[]');
+-- results are what core makes of their text
+SELECT count(*) AS groups, bool_and(r = r::text::jsonb AND jsonb_hash(r) = jsonb_hash(r::text::jsonb)) AS same
+FROM (SELECT n, gpu_value_counts(CASE i % 5 WHEN 1 THEN repeat('x"\', i % 7) || i WHEN 2 THEN NULL ELSE i::text END) AS r FROM generate_series(0, 130) n, generate_series(0, n) i GROUP BY n
+	UNION ALL SELECT n, gpu_top_k(jsonb_build_object('a', i, 'b', ARRAY[n]), 100) FROM generate_series(0, 130) n, generate_series(0, n) i GROUP BY n) s;
+SELECT count(*) AS elements, bool_and((r -> (n - 1)) ->> 'value' = n::text) AS found FROM (SELECT gpu_value_counts(i) AS r FROM generate_series(1, 1000) i) s, generate_series(1, 1000) n;
 CREATE FUNCTION pg_temp.try_rows(list jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	detail text;

@@ -134,6 +134,7 @@ my @cases = (
 			. ' array_length(gpu_percentile_disc((SELECT f FROM wide OFFSET 0)) WITHIN GROUP (ORDER BY k), 1) FROM several GROUP BY 1' ],
 	[ 'many approximate fractions', 'SELECT k % 3, array_length(gpu_approx_percentile(x, (SELECT f[1:100000] FROM wide OFFSET 0)), 1)'
 			. ' FROM few GROUP BY 1' ],
+	[ 'many counted values', 'SELECT pg_column_size(gpu_value_counts(i)) FROM (SELECT unnest(n) AS i FROM wide) x' ],
 	[ 'slow arguments', "SELECT gpu_sum($slow) FROM several" ],
 	[ 'slow conditions', "SELECT k % 3, gpu_sum(x) FROM several WHERE $slow > 0 GROUP BY 1", 'SET gpuagg.batch_rows = 1048576' ],
 	[ 'slow keys', "SELECT $slow, gpu_sum(x) FROM several GROUP BY 1" ]);
