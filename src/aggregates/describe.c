@@ -206,16 +206,24 @@ counted_condition(const char *column, const Form_pg_attribute attribute)
 					COUNTED_BYTES);
 }
 
-/* Returns an extreme of a column, NULL if it is a text or bytea that is too long to be shown. */
+/* Returns an extreme of a column, NULL if it is too long to be shown. */
 static const char *
-shown_extreme(const char *extreme, Oid type)
+shown_extreme(const char *extreme, const Form_pg_attribute attribute)
 {
-	Oid base = getBaseType(type);
+	Oid base = getBaseType(attribute->atttypid);
+	const char *length;
 
-	if (base != TEXTOID && base != VARCHAROID && base != BYTEAOID)
+	if (attribute->attlen != -1 || base == NUMERICOID)
 		return extreme;
-	return psprintf("CASE WHEN pg_catalog.octet_length(%s) OPERATOR(pg_catalog.<=) %d THEN %s END",
-					extreme, SHOWN_BYTES, extreme);
+	if (base == TEXTOID || base == VARCHAROID || base == BYTEAOID)
+		length = psprintf("pg_catalog.octet_length(%s)", extreme);
+	else if (OidIsValid(get_element_type(base)))
+		/* core's aggregates may return a compressed array, but a slice is not compressed */
+		length = psprintf("pg_catalog.pg_column_size((%s)[:])", extreme);
+	else
+		length = psprintf("pg_catalog.pg_column_size(%s)", extreme);
+	return psprintf("CASE WHEN %s OPERATOR(pg_catalog.<=) %d THEN %s END", length, SHOWN_BYTES,
+					extreme);
 }
 
 /* Appends the record of a column: its members as they are listed. */
@@ -235,7 +243,8 @@ append_record(StringInfo query, const char *home, const Form_pg_attribute attrib
 	else
 		appendStringInfoString(query, ", NULL");
 	if (min)
-		appendStringInfo(query, ", %s, %s", shown_extreme(min, type), shown_extreme(max, type));
+		appendStringInfo(query, ", %s, %s", shown_extreme(min, attribute),
+						 shown_extreme(max, attribute));
 	else
 		appendStringInfoString(query, ", NULL, NULL");
 	if (measure_of(type) == MEASURE_NONE)

@@ -213,4 +213,9 @@ ALTER TABLE long_values ALTER t SET STORAGE external;
 INSERT INTO long_values VALUES (repeat('x', 5000000), convert_to(repeat('x', 5000000), 'UTF8'), 'x'), ('y', 'y', 'x'), ('y', 'y', 'y');
 INSERT INTO long_values SELECT repeat('l', 70000), NULL, NULL FROM generate_series(1, 3);
 SELECT name, count, distinct_values, length(min), length(max), most_frequent, frequency FROM gpuagg_describe('long_values');
-DROP TABLE long_values;
+-- so that their records fit into memory as one row
+CREATE TABLE long_extremes (c char(5000000), a text[], n int[], j jsonb, short int[]);
+INSERT INTO long_extremes SELECT 'x', array_agg(repeat('x', 1000000)), (SELECT array_agg(0) FROM generate_series(1, 1100000)), jsonb_build_array(repeat('x', 5000000)),
+	'[2:3][4:5]={{1,2},{3,4}}' FROM generate_series(1, 5);
+SELECT name, count, distinct_values, length(min), max FROM gpuagg_describe('long_extremes');
+DROP TABLE long_values, long_extremes;
