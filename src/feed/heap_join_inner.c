@@ -204,12 +204,14 @@ heap_join_can_look_ahead(PlanState *scan)
 static bool
 has_row(PlanState *node)
 {
+	TupleTableSlot *slot;
 	bool found;
 
 	if (node->chgParam != NULL)
 		ExecReScan(node);
 	/* not ExecProcNode(): EXPLAIN ANALYZE would count the row twice */
-	found = !TupIsNull(node->ExecProcNodeReal(node));
+	slot = node->ExecProcNodeReal(node);
+	found = !TupIsNull(slot);
 	ExecReScan(node);
 	return found;
 }

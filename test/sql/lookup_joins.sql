@@ -610,6 +610,19 @@ SELECT count(*) FROM lj_fact f WHERE f.k IN (SELECT s.k FROM lj_secret s WHERE l
 SELECT count(*) FROM lj_fact f JOIN lj_areas a ON a.k = f.k;
 RESET ROLE;
 
+-- one outer row, of a join, before inner plans that may fail
+SET gpuagg.require = require;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+CREATE TABLE one_fact AS SELECT i AS id, i % 10 AS a, i % 7 AS b, i % 3 AS c FROM generate_series(1, 2000) i;
+CREATE TABLE one_dim AS SELECT i AS k, i AS v FROM generate_series(0, 9) i;
+ANALYZE one_fact, one_dim;
+SELECT sum(f.id), gpu_count(*) FROM one_fact f JOIN (SELECT * FROM one_dim WHERE 10 / (v + 1) >= 0) d1 ON d1.k = f.a JOIN (SELECT * FROM one_dim WHERE 10 / (v + 2) >= 0) d2 ON d2.k = f.b
+	JOIN (SELECT * FROM one_dim WHERE 10 / (v + 3) >= 0) d3 ON d3.k = f.c WHERE (f.id + 0) * 2 > 3999;
+RESET enable_nestloop;
+RESET enable_mergejoin;
+RESET gpuagg.require;
+DROP TABLE one_fact, one_dim;
 DROP TABLE lj_fact, lj_dim, lj_region, lj_cont, lj_sparse, lj_two, lj_many, lj_empty, lj_days, lj_num, lj_float, lj_text, lj_char, lj_parts, lj_queries,
 	lj_answers, lj_cased, lj_later, lj_partly, lj_lower, lj_moods, lj_areas, lj_base, lj_child, lj_long, lj_made, lj_secret, lj_private CASCADE;
 DROP TYPE lj_mood;
