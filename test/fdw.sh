@@ -206,7 +206,8 @@ test_types() {
 				CASE WHEN i % 2 = 0 THEN 'feeling'::regtype ELSE 'int' END AS ty, i::oid AS o
 			FROM (SELECT i, (ARRAY['alpha', 'omega', 'pg_class'])[1 + i % 3]::regclass r FROM generate_series(1, 20) i) s" \
 		"CREATE TABLE far_states AS SELECT 'one' AS agg, gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', 'alpha'::regclass, 1)) AS state
-			UNION ALL SELECT 'array', gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', ARRAY['alpha', 'omega']::regclass[], 1))"
+			UNION ALL SELECT 'array', gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', ARRAY['alpha', 'omega']::regclass[], 1))" \
+		"CREATE TABLE far_words AS SELECT 1 AS part, CASE i % 10 WHEN 0 THEN 'often' WHEN 1 THEN 'OFTEN' ELSE 'word ' || i END AS word FROM generate_series(1, 10000) i"
 	PGDATABASE=near sql "CREATE EXTENSION gpuagg" "CREATE EXTENSION postgres_fdw" \
 		"CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'far', extensions 'gpuagg', fdw_tuple_cost '1000')" \
 		"CREATE USER MAPPING FOR PUBLIC SERVER far OPTIONS (user 'postgres')" "ALTER DATABASE near SET enable_partitionwise_aggregate = on"

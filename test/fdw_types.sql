@@ -80,3 +80,12 @@ SET search_path = pg_catalog;
 SELECT CASE WHEN public.gpuagg_finish(state, 'public.gpu_argmax(anyelement, anycompatible)', NULL::regclass) = 'public.alpha'::regclass THEN 'ok' ELSE 'not ok' END
 	|| ' identifier in a state, with another search_path' FROM public.far_states WHERE agg = 'one';
 RESET search_path;
+
+-- Values that only the far database distinguishes, in states that do not have all values.
+CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE words (part int, word text COLLATE any_case) PARTITION BY LIST (part);
+CREATE FOREIGN TABLE words1 PARTITION OF words FOR VALUES IN (1) SERVER far OPTIONS (table_name 'far_words');
+CREATE TABLE words2 PARTITION OF words FOR VALUES IN (2);
+INSERT INTO words2 SELECT 2, 'Often' FROM generate_series(1, 10);
+SELECT CASE WHEN place(query) = 'partial' AND top -> 0 = '{"value": "OFTEN", "count": 2010, "error": 0}' THEN 'ok' ELSE 'not ok ' || (top ->> 0) END || ' equal values of another collation'
+FROM (SELECT gpu_top_k(word, 2) AS top, 'SELECT gpu_top_k(word, 2) FROM words' AS query FROM words) s;

@@ -419,37 +419,50 @@ value_counts_tally(const FmgrInfo *transfn)
 
 /* ---- states ---------------------------------------------------------------------------- */
 
-/* Adds the values of *from to *to. In gpu_top_k's, a value that is missing may have floor rows. */
+/* Adds to the count of an entry, and to its error if it has one. */
+static void
+add_entry(ValueTable *table, int64 number, int64 count, int64 error)
+{
+	add_rows(&table->entries[number].count, count);
+	if (table->errors)
+		add_rows(&table->errors[number], error);
+}
+
+/*
+ * Adds the values of *from to *to. In gpu_top_k's, a value that is missing may have floor rows.
+ * Several values of *from may be equal in *to, whose collation may be another one.
+ */
 static void
 merge_values(ValueCounts *to, const ValueCounts *from)
 {
 	ValueTable *table = to->table;
-	int64 before = to->floor;
+	int64 before = table->n;
+	bool *missing = NULL; /* [entry] whether it is not in *from; NULL: that does not matter */
 
 	add_rows(&to->rows, from->rows);
 	add_rows(&to->nulls, from->nulls);
-	add_rows(&to->floor, from->floor);
-	for (int64 i = 0; i < table->n && from->floor > 0; i++)
+	if (from->floor > 0)
 	{
-		add_rows(&table->entries[i].count, from->floor);
-		add_rows(&table->errors[i], from->floor);
+		missing = palloc_extended(before + 1, MCXT_ALLOC_HUGE);
+		memset(missing, true, before);
 	}
 	INTERRUPTIBLE_FOR (i, 0, from->table->n)
 	{
-		const ValueEntry *entry = &from->table->entries[i];
 		bool found;
-		int64 number = value_table_enter(table, entry->value, &found);
-		/* the floor has been added to values that were there */
-		int64 floor = found ? -from->floor : before;
+		int64 number = value_table_enter(table, from->table->entries[i].value, &found);
 
-		add_rows(&table->entries[number].count, floor);
-		add_rows(&table->entries[number].count, entry->count);
-		if (table->errors)
-		{
-			add_rows(&table->errors[number], floor);
-			add_rows(&table->errors[number], from->table->errors[i]);
-		}
+		if (missing && number < before)
+			missing[number] = false;
+		add_entry(table, number, found ? 0 : to->floor, found ? 0 : to->floor);
+		add_entry(table, number, from->table->entries[i].count,
+				  value_table_error(from->table, &from->table->entries[i]));
 	}
+	for (int64 i = 0; missing && i < before; i++)
+		if (missing[i])
+			add_entry(table, i, from->floor, from->floor);
+	if (missing)
+		pfree(missing);
+	add_rows(&to->floor, from->floor);
 	if (to->form == FORM_TOP_K)
 		free_places(to);
 }
