@@ -115,4 +115,22 @@ column_bits_datum(ColumnType type, uint64 word)
 	}
 }
 
+/* Values are prefetched so many rows ahead, unless they lie within so many bytes of this row's. */
+#define VALUE_AHEAD 16
+#define NEAR_VALUES 4096
+
+/*
+ * Prefetches a by-reference value that is needed some rows after row i of n.  Values that lie near
+ * each other are left to the processor, which finds them itself.
+ */
+static inline void
+column_prefetch_value(const Datum *values, int i, int n)
+{
+	if (i + VALUE_AHEAD < n && values[i + VALUE_AHEAD] - values[i] > NEAR_VALUES)
+	{
+		__builtin_prefetch(DatumGetPointer(values[i + VALUE_AHEAD]));
+		__builtin_prefetch(DatumGetPointer(values[i + VALUE_AHEAD]) + 64);
+	}
+}
+
 #endif /* GPUAGG_COLUMN_VALUE_H */

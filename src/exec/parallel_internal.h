@@ -43,8 +43,8 @@ struct GpuAggShared
 	bool values_partitioned; /* distinct values are merged in partitions */
 	int nparts;              /* partitions of groups, a power of 2 */
 	int nvalue_parts;        /* partitions of the distinct values of each set, a power of 2 */
-	int segments;            /* of each participant (shared_rows.h) */
-	int value_segments;      /* of these, for sets of distinct values */
+	int segments;            /* segments that each participant may have (shared_rows.h) */
+	int value_segments;      /* those of them that are for sets of distinct values */
 	pg_atomic_uint32 next_part;
 	pg_atomic_uint32 next_value_part; /* set * nvalue_parts + partition */
 	Barrier barrier;                  /* in phase 0 while participants are active */

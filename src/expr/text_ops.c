@@ -23,6 +23,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "columns/column_value.h"
 #include "expr/expr_internal.h"
 
 /* Returns whether a search for the bytes of a character finds only that character. */
@@ -167,13 +168,6 @@ is_like(const Pattern *pattern, const char *text, int len)
 }
 
 /*
- * Texts are prefetched so many rows before they are searched, unless they lie within so many bytes,
- * where the processor finds them itself.
- */
-#define LIKE_AHEAD 16
-#define NEAR_BYTES 4096
-
-/*
  * r = a [NOT] LIKE a pattern under a deterministic collation, which compares bytes, for the rows of
  * mask c (NULL: all rows); data: Pattern
  */
@@ -191,11 +185,7 @@ run_like(const ExprOp *op, int n)
 	for (int i = 0; i < n; i++)
 	{
 		/* texts of rows that lie apart are not in the processor's caches */
-		if (i + LIKE_AHEAD < n && a[i + LIKE_AHEAD] - a[i] > NEAR_BYTES)
-		{
-			__builtin_prefetch(DatumGetPointer(a[i + LIKE_AHEAD]));
-			__builtin_prefetch(DatumGetPointer(a[i + LIKE_AHEAD]) + 64);
-		}
+		column_prefetch_value(a, i, n);
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;

@@ -61,7 +61,7 @@ typedef struct SkipTest
 	bool known; /* the fields below are set */
 	bool value_null;
 	Datum value;
-	TextRange range; /* of a text */
+	TextRange range; /* texts that satisfy a condition of a text */
 } SkipTest;
 
 struct HeapSkip

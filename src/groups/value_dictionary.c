@@ -20,6 +20,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "columns/column_value.h"
 #include "columns/hash_seed.h"
 #include "common/compat.h"
 #include "groups/huge_pages.h"
@@ -605,13 +606,6 @@ lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nr
 }
 
 /*
- * Values are prefetched so many rows before they are hashed, unless they lie within so many bytes,
- * where the processor finds them itself.
- */
-#define HASH_AHEAD 16
-#define NEAR_BYTES 4096
-
-/*
  * Fills detoasted[] and hashes[]. With a constant class, the compiler inlines only what that class
  * needs.
  */
@@ -624,12 +618,8 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 	for (int i = 0; i < nrows; i++)
 	{
 		/* the first bytes are read here for the first time, if lengths have decided the filter */
-		if (i + HASH_AHEAD < nrows && !dict->typbyval &&
-			values[i + HASH_AHEAD] - values[i] > NEAR_BYTES)
-		{
-			__builtin_prefetch(DatumGetPointer(values[i + HASH_AHEAD]));
-			__builtin_prefetch(DatumGetPointer(values[i + HASH_AHEAD]) + 64);
-		}
+		if (!dict->typbyval)
+			column_prefetch_value(values, i, nrows);
 		hashes[i] = column_is_null(col, i) ? NULL_VALUE_HASH :
 											 hash_value(dict, class, values[i], &detoasted[i]);
 	}
