@@ -58,6 +58,17 @@ typedef struct FeedOps
 	void (*explain)(Feed *feed, const FeedStats *stats, ExplainState *es);
 } FeedOps;
 
+/*
+ * The order in which core runs the inner sides of the joins below a feed: a list of lists.  Joins
+ * have numbers, from 0 at the scan upwards.
+ */
+typedef enum CoreJoins
+{
+	CORE_HASH_JOINS,  /* joins that core hashes, from the topmost one of core's plan down, */
+	CORE_INNER_FIRST, /* and those of them whose inner side runs before an outer row is fetched */
+	CORE_INNER_SIDES  /* [join] the same of its inner side, or NIL; NIL: all are NIL */
+} CoreJoins;
+
 struct Feed
 {
 	const FeedOps *ops;
@@ -71,11 +82,8 @@ struct Feed
 	 */
 	struct FeedShared **shared;
 	struct ExprSubplans *subplans; /* set by the owner after opening; outlives the feed */
-	/*
-	 * Set by the owner after opening: the joins below the feed, from 0 at the scan upwards, whose
-	 * inner sides core runs before it fetches an outer row, in core's order.
-	 */
-	const List *inner_first;
+	/* Set by the owner after opening: by CoreJoins; NIL if nothing is known. */
+	const List *core_joins;
 	bool guarded; /* set by the owner after opening: some rows may be hidden from the user */
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# Removes what the custom scan may change from the output of one of PostgreSQL's regression tests: omits plans, sorts the rows of each
+# Removes what the custom scan may change from the output of one of PostgreSQL's regression tests: omits plans and what functions read of them, sorts the rows of each
 # result and of consecutive notices (several aggregates call functions in another order), rounds floats to 10 digits, and removes the
 # padding of columns.
 #
@@ -26,7 +26,7 @@ while (my $line = <>)
 	$line =~ s/(-?\d+\.\d{9,}(?:e[-+]\d+)?)/sprintf('%.10g', $1)/ge;
 	if ($line =~ /^-[-+]*-$|^-+$/ && $previous =~ /^ /)
 	{
-		$is_plan = $previous =~ /QUERY PLAN|explain_\w+ *$/;
+		$is_plan = $previous =~ /QUERY PLAN|explain_\w+ *$|^ (?:initially_multibatch|original +\|) /;
 		$in_result = 1;
 		@rows = ();
 		next;

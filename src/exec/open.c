@@ -431,7 +431,7 @@ exec_open_feed(GpuAggState *state)
 	feed->shared = &state->shared_feed;
 	feed->subplans = &state->subplans;
 	feed->guarded = plan->guarded;
-	feed->inner_first = plan->inner_first;
+	feed->core_joins = plan->core_joins;
 	if (plan->norder > 0 && !state->engine->ops->sorts)
 	{
 		AggSpec *sorted = state->spec;

@@ -3,10 +3,17 @@
  *	  What can be noticed of the plan of a join's inner side, and when it may run.
  *
  * All lookups are built before the scan is read.  Core runs an inner plan once.  If its hash join
- * fetches a first outer row before that, which depends on costs (Feed.inner_first), or if it joins
+ * fetches a first outer row before that, which depends on costs (Feed.core_joins), or if it joins
  * by another method, then the plan runs only if there is an outer row.  The difference shows if the
  * plan may raise an error.  Then a first outer row is fetched from the executor before the lookup
  * is built.
+ *
+ * If an inner side has no rows, core does not read the outer side beyond that first row.  The
+ * difference shows if the outer side may raise an error.
+ *
+ * If a rescan changes an inner plan, core runs it first if the outer side had rows before, whatever
+ * the costs.  If a rescan finds an inner side without rows that has not changed, core reads the
+ * outer side.
  *
  * If a lookup turns out to be impossible, its inner plan runs again, in core's join.  That shows if
  * the plan calls volatile functions.  Such a plan does not become a lookup.
@@ -143,13 +150,38 @@ notice_walker(PlanState *node, void *context)
 	return *most == NOTICE_HOW_OFTEN || planstate_tree_walker(node, notice_walker, context);
 }
 
-Notice
-heap_join_inner_notice(const HashJoinState *node)
+/* Returns what can be noticed of a plan. */
+static Notice
+plan_notice(PlanState *node)
 {
 	Notice most = NOTICE_NONE;
 
-	notice_walker(innerPlanState(node), &most);
+	notice_walker(node, &most);
 	return most;
+}
+
+Notice
+heap_join_inner_notice(const HashJoinState *node)
+{
+	return plan_notice(innerPlanState(node));
+}
+
+void
+heap_joins_init_notices(HeapJoins *joins)
+{
+	bool outer_noticed = plan_notice(joins->scan) != NOTICE_NONE;
+
+	for (int j = 0; j < joins->n; j++)
+	{
+		HeapJoin *join = &joins->joins[j];
+
+		join->noticed = heap_join_inner_notice(join->node) != NOTICE_NONE;
+		join->outer_noticed = outer_noticed;
+		join->watched = (join->noticed || outer_noticed) && heap_join_needs_match(join) &&
+			!bms_is_empty(join->hash->ps.plan->extParam);
+		joins->watched |= join->watched;
+		outer_noticed |= join->noticed || !join->quiet;
+	}
 }
 
 /* ---- running inner plans ----------------------------------------------------------------- */
@@ -200,10 +232,30 @@ heap_join_can_look_ahead(PlanState *scan)
 	return IsA(scan, SeqScanState) || !shares_rows(scan, NULL);
 }
 
-/* Fetches a row of a plan, and rescans it; returns whether there is one. */
-static bool
-has_row(PlanState *node)
+bool
+heap_join_runs_inner_first(const HeapJoins *joins, int j, const List *core_joins)
 {
+	return list_member_int(list_nth(core_joins, CORE_INNER_FIRST), j) ||
+		(joins->joins[j].watched && joins->joins[j].outer_not_empty);
+}
+
+bool
+heap_joins_await_outer_rows(const HeapJoins *joins)
+{
+	for (int j = 0; j < joins->n && joins->watched; j++)
+		if (joins->joins[j].watched && !joins->joins[j].outer_not_empty)
+			return true;
+	return false;
+}
+
+/*
+ * Fetches a row of the outer side of join j, and rescans it; returns whether there is one.  Sets
+ * outer_not_empty of the joins up to j.
+ */
+static bool
+has_row(HeapJoins *joins, int j)
+{
+	PlanState *node = outerPlanState(joins->joins[j].node);
 	TupleTableSlot *slot;
 	bool found;
 
@@ -212,23 +264,27 @@ has_row(PlanState *node)
 	/* not ExecProcNode(): EXPLAIN ANALYZE would count the row twice */
 	slot = node->ExecProcNodeReal(node);
 	found = !TupIsNull(slot);
+	joins->joins[j].outer_not_empty = found;
+	for (int i = 0; i < j; i++)
+		joins->joins[i].outer_not_empty = joins->joins[i].node->hj_OuterNotEmpty;
 	ExecReScan(node);
 	return found;
 }
 
 /*
- * Fetches a row of a plan above a scan that participants share.  A scan of its own finds it, as no
+ * Does the same above a scan that participants share.  A scan of its own finds the row, as no
  * participant may take rows from the others.
  */
 static bool
-has_row_of_shared_scan(PlanState *node, SeqScanState *scan)
+has_row_of_shared_scan(HeapJoins *joins, int j)
 {
+	SeqScanState *scan = castNode(SeqScanState, joins->scan);
 	TableScanDesc shared = scan->ss.ss_currentScanDesc;
 	bool found;
 
 	scan->ss.ss_currentScanDesc =
-		compat_begin_scan(&scan->ss, scan->ss.ss_currentRelation, node->state->es_snapshot);
-	found = has_row(node);
+		compat_begin_scan(&scan->ss, scan->ss.ss_currentRelation, joins->scan->state->es_snapshot);
+	found = has_row(joins, j);
 	ExecClearTuple(scan->ss.ss_ScanTupleSlot);
 	table_endscan(scan->ss.ss_currentScanDesc);
 	scan->ss.ss_currentScanDesc = shared;
@@ -238,9 +294,8 @@ has_row_of_shared_scan(PlanState *node, SeqScanState *scan)
 bool
 heap_join_has_outer_row(HeapJoins *joins, int j)
 {
-	PlanState *outer = outerPlanState(joins->joins[j].node);
 	/* nodes keep what they allocate */
-	MemoryContext old = MemoryContextSwitchTo(outer->state->es_query_cxt);
+	MemoryContext old = MemoryContextSwitchTo(joins->scan->state->es_query_cxt);
 	bool found;
 
 	/* the joins below are core's here; their hash tables remain for the next look */
@@ -251,10 +306,8 @@ heap_join_has_outer_row(HeapJoins *joins, int j)
 			heap_join_rescan_inner(&joins->joins[i]);
 			joins->joins[i].executed = true;
 		}
-	if (joins->scan->plan->parallel_aware)
-		found = has_row_of_shared_scan(outer, castNode(SeqScanState, joins->scan));
-	else
-		found = has_row(outer);
+	found =
+		joins->scan->plan->parallel_aware ? has_row_of_shared_scan(joins, j) : has_row(joins, j);
 	MemoryContextSwitchTo(old);
 	return found;
 }

@@ -87,6 +87,7 @@ heap_joins_init_order(HeapJoins *joins)
 		join->reads = bms_del_member(context.reads, j);
 		join->quiet = join_is_quiet(join);
 	}
+	heap_joins_init_notices(joins);
 }
 
 /* Returns the cost of a join for a row that reaches it. */
@@ -169,10 +170,15 @@ improve_order(const HeapJoins *joins, int *order)
 	bms_free(before);
 }
 
-/* Returns whether heap_join_many.c expects the plan's order. */
+/*
+ * Returns whether the plan's order is needed: heap_join_many.c expects it, or it decides which
+ * joins an outer row comes to.
+ */
 static bool
 is_order_fixed(const HeapJoins *joins)
 {
+	if (heap_joins_await_outer_rows(joins))
+		return true;
 	for (int j = 0; j < joins->n; j++)
 		if (joins->joins[j].lookup.next != NULL || joins->joins[j].settles)
 			return true;

@@ -252,7 +252,8 @@ heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
 	const HeapTableJoins *own = table->joins;
 	HeapCached *cached = table->cached;
 	ParamListInfo params = feed->child->state->es_param_list_info;
-	bool quiet = true;
+	/* rows that are skipped would come to joins */
+	bool quiet = !feed->joins->watched;
 
 	cached->nprobes = 0;
 	cached->probes = palloc(sizeof(HeapSkipProbe) * own->njoins);
@@ -263,8 +264,7 @@ heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
 		const HeapJoin *join = &feed->joins->joins[own->order[i]];
 		AttrNumber attno = key_column(own, own->order[i]);
 
-		if (attno > 0 && lookup_has_integer_key(&join->lookup) &&
-			(join->type == JOIN_INNER || join->type == JOIN_SEMI))
+		if (attno > 0 && lookup_has_integer_key(&join->lookup) && heap_join_needs_match(join))
 			cached->probes[cached->nprobes++] = (HeapSkipProbe){attno, &join->lookup};
 		quiet = join->quiet;
 	}
@@ -274,6 +274,10 @@ heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
 static const char *
 unoffered_reason(const HeapJoin *join)
 {
+	if (join->lookup.form == LOOKUP_EMPTY && heap_join_needs_match(join))
+		return "no row can find its partner in a join";
+	if (join->watched)
+		return "outer rows of a join decide when its inner side runs again";
 	if (join->settles)
 		return "a condition decides which rows of a join match";
 	if (!lookup_has_integers(&join->lookup))
@@ -586,6 +590,23 @@ probe_numbered(HeapTable *table, HeapJoin *join, Probe *probe, int n, uint16 *se
 	return found;
 }
 
+/* Returns whether a row has a key without NULL.  Keys have been evaluated. */
+static bool
+has_key(HeapTable *table, const Probe *probe, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		bool isnull = false;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int k = 0; k < probe->nkeys && !isnull; k++)
+			key_value(table, probe->keys[k], i, &isnull);
+		if (!isnull)
+			return true;
+	}
+	return false;
+}
+
 int
 heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 {
@@ -595,19 +616,17 @@ heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 	ExprRoot **keys = probe->keys;
 	int n = feed->rows.n;
 	int kept = 0;
+	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
 	if (lookup_has_integer_key(&join->lookup))
 		kept = probe_integers(table, join, keys, n, sel);
+	else if (probe->nkeys == 1 && keys[0]->vec && keys[0]->vec->codes)
+		kept = probe_numbered(table, join, probe, n, sel);
 	else
-	{
-		MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
-
-		if (probe->nkeys == 1 && keys[0]->vec && keys[0]->vec->codes)
-			kept = probe_numbered(table, join, probe, n, sel);
-		else
-			kept = probe_values(table, join, keys, n, sel);
-		MemoryContextSwitchTo(old);
-	}
+		kept = probe_values(table, join, keys, n, sel);
+	if (join->watched && !join->outer_not_empty)
+		join->outer_not_empty = kept > 0 || has_key(table, probe, n);
+	MemoryContextSwitchTo(old);
 	feed->joins->nprobed++;
 	join->probed_now = true;
 	join->reached += n;

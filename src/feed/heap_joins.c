@@ -402,7 +402,6 @@ heap_joins_create(PlanState *child)
 
 		join->hash = castNode(HashState, innerPlanState(join->node));
 		join->type = plan->join.jointype;
-		join->noticed = heap_join_inner_notice(join->node) != NOTICE_NONE;
 		/* an earlier feed over the same plan may have run it */
 		join->executed = true;
 		join->targets = (List *) merge_expr((Node *) plan->join.plan.targetlist, &context);
@@ -578,23 +577,53 @@ give_up(HeapJoins *joins)
 	}
 }
 
+/*
+ * Called if the inner side of join j, which needs a match, has no rows: does what core does before
+ * it notices that.  kept: it has not changed since an earlier scan; first: see obtain_lookup()
+ */
+static HeapJoinsResult
+end_without_inner_rows(HeapJoins *joins, int j, bool kept, bool first)
+{
+	HeapJoin *join = &joins->joins[j];
+
+	/* a rescan of core's hash join does not look */
+	if (kept)
+		return join->outer_noticed || !join->quiet ? HEAP_JOINS_READY : HEAP_JOINS_EMPTY;
+	if (join->outer_noticed && !join->noticed && !first && heap_join_can_look_ahead(joins->scan))
+		heap_join_has_outer_row(joins, j);
+	return HEAP_JOINS_EMPTY;
+}
+
+/* Prepares the feed of the inner side of join j.  feed: that of the joins */
+static void
+prepare_inner_feed(HeapJoins *joins, int j, const Feed *feed)
+{
+	Feed *inner = joins->joins[j].lookup.feed;
+	List *sides = feed->core_joins ? list_nth(feed->core_joins, CORE_INNER_SIDES) : NIL;
+
+	if (inner == NULL)
+		return;
+	inner->guarded = feed->guarded;
+	inner->subplans = feed->subplans;
+	inner->core_joins = sides ? list_nth(sides, j) : NIL;
+}
+
 /* Makes join j ready.  first: see obtain_lookup() */
 static HeapJoinsResult
 begin_join(HeapJoins *joins, int j, const Feed *feed, bool first)
 {
 	HeapJoin *join = &joins->joins[j];
+	bool kept = join->built && join->hash->ps.chgParam == NULL;
 	HeapJoinsResult result = HEAP_JOINS_READY;
 
-	if (join->lookup.feed)
-	{
-		join->lookup.feed->guarded = feed->guarded;
-		join->lookup.feed->subplans = feed->subplans;
-	}
-	if (!join->built || join->hash->ps.chgParam != NULL)
+	prepare_inner_feed(joins, j, feed);
+	if (!kept)
 		result = obtain_lookup(joins, j, heap_shared_lookup(feed->shared, j), first);
 	if (result == HEAP_JOINS_READY && join->lookup.form == LOOKUP_EMPTY &&
-		(join->type == JOIN_INNER || join->type == JOIN_SEMI))
-		result = HEAP_JOINS_EMPTY;
+		heap_join_needs_match(join))
+		result = end_without_inner_rows(joins, j, kept, first);
+	if (result == HEAP_JOINS_READY)
+		join->outer_not_empty = false;
 	return result;
 }
 
@@ -603,11 +632,17 @@ static HeapJoinsResult
 begin_all(HeapJoins *joins, const Feed *feed)
 {
 	HeapJoinsResult result = HEAP_JOINS_READY;
+	List *hashed = feed->core_joins ? list_nth(feed->core_joins, CORE_HASH_JOINS) : NIL;
 	ListCell *lc;
 
-	foreach (lc, feed->inner_first)
-		if ((result = begin_join(joins, lfirst_int(lc), feed, true)) != HEAP_JOINS_READY)
+	foreach (lc, hashed)
+	{
+		int j = lfirst_int(lc);
+
+		if (heap_join_runs_inner_first(joins, j, feed->core_joins) &&
+			(result = begin_join(joins, j, feed, true)) != HEAP_JOINS_READY)
 			return result;
+	}
 	for (int j = 0; j < joins->n && result == HEAP_JOINS_READY; j++)
 		result = begin_join(joins, j, feed, false);
 	return result;

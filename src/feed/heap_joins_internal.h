@@ -27,9 +27,16 @@ typedef struct HeapJoin
 	HashState *hash; /* its inner side */
 	JoinType type;
 	Lookup lookup;
-	bool executed; /* the inner plan may have run since it was rescanned last */
-	bool built;    /* the lookup is valid unless the inner plan must be rescanned */
-	bool noticed;  /* somebody may notice whether the inner plan runs */
+	bool executed;      /* the inner plan may have run since it was rescanned last */
+	bool built;         /* the lookup is valid unless the inner plan must be rescanned */
+	bool noticed;       /* somebody may notice whether the inner plan runs */
+	bool outer_noticed; /* somebody may notice whether the outer side is read */
+	/*
+	 * Somebody may notice whether core runs a changed inner plan first, as it does if the outer
+	 * side had a row with a key when it was last read (hj_OuterNotEmpty of its hash join).
+	 */
+	bool watched;
+	bool outer_not_empty;
 
 	/*
 	 * Expressions over targets of the scan (Vars of OUTER_VAR) and columns of lookups (Vars of
@@ -89,7 +96,8 @@ struct HeapJoins
 	int varno; /* see HeapJoin */
 	int ncolumns;
 	HeapJoinColumn *columns;
-	int nprobed; /* number of joins that the rows at hand have passed through */
+	int nprobed;  /* number of joins that the rows at hand have passed through */
+	bool watched; /* some join is */
 
 	int *order;    /* [position] joins in the order in which tables are to probe them */
 	uint64 window; /* rows of the scan until the next decision about the order */
@@ -106,6 +114,13 @@ struct HeapJoins
 	bool matched;
 };
 
+/* Returns whether a join returns outer rows only if they have a match. */
+static inline bool
+heap_join_needs_match(const HeapJoin *join)
+{
+	return join->type == JOIN_INNER || join->type == JOIN_SEMI;
+}
+
 /* Returns whether the rows that a join has found are needed after its probe. */
 static inline bool
 heap_join_keeps_rows(const HeapJoin *join)
@@ -117,13 +132,22 @@ heap_join_keeps_rows(const HeapJoin *join)
 
 /* Returns what can be noticed of the inner side of a join. */
 extern Notice heap_join_inner_notice(const HashJoinState *node);
+/* Sets noticed, outer_noticed and watched of all joins, and of HeapJoins. */
+extern void heap_joins_init_notices(HeapJoins *joins);
+/* Returns whether, for a watched join, no outer row has come in this scan yet. */
+extern bool heap_joins_await_outer_rows(const HeapJoins *joins);
+/*
+ * Returns whether core, which hashes join j, runs its inner side before it fetches an outer row.
+ * core_joins: Feed.core_joins, not NIL
+ */
+extern bool heap_join_runs_inner_first(const HeapJoins *joins, int j, const List *core_joins);
 /* Rescans the inner side of a join if its plan has run before. */
 extern void heap_join_rescan_inner(HeapJoin *join);
 /* Returns whether heap_join_has_outer_row() can be called for joins above a scan. */
 extern bool heap_join_can_look_ahead(PlanState *scan);
 /*
- * Returns whether the outer side of join j has a row.  The executor looks for it, and the lookups
- * below are valid.
+ * Returns whether the outer side of join j has a row, and sets outer_not_empty of the joins up to
+ * it.  The executor looks for the row, and the lookups below are valid.
  */
 extern bool heap_join_has_outer_row(HeapJoins *joins, int j);
 

@@ -81,7 +81,7 @@ enum
 	PLAN_OUTER_PARAMS,
 	PLAN_AGG_LINEAR,
 	PLAN_NO_LOOKUPS,
-	PLAN_INNER_FIRST
+	PLAN_CORE_JOINS
 };
 
 /*
@@ -439,7 +439,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_LINEAR));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_NO_LOOKUPS));
 	cscan->custom_private =
-		lappend(cscan->custom_private, lookup_joins_inner_first(linitial(best_path->custom_paths)));
+		lappend(cscan->custom_private, lookup_joins_of_core(linitial(best_path->custom_paths)));
 	return &cscan->scan.plan;
 }
 
@@ -559,6 +559,6 @@ plan_decode(const CustomScan *cscan)
 	decode_sets(plan, private);
 	if (list_nth(private, PLAN_NO_LOOKUPS) != NIL)
 		plan->no_lookups = strVal(linitial(list_nth(private, PLAN_NO_LOOKUPS)));
-	plan->inner_first = list_nth(private, PLAN_INNER_FIRST);
+	plan->core_joins = list_nth(private, PLAN_CORE_JOINS);
 	return plan;
 }

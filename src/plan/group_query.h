@@ -298,11 +298,8 @@ extern bool lookup_joins_cost(PlannerInfo *root, Path *path, Cost *cost);
 extern Cost lookup_joins_executed_cost(PlannerInfo *root, Path *path);
 /* Returns the cost of making the lookups of such a tree; 0 for any other path. */
 extern Cost lookup_joins_making_cost(PlannerInfo *root, Path *path);
-/*
- * Returns the joins of such a tree whose inner sides core runs before it looks for an outer row: a
- * list of their numbers, from the scan upwards, in core's order.
- */
-extern List *lookup_joins_inner_first(Path *path);
+/* Returns in which order core runs the joins of such a tree, see Feed.core_joins. */
+extern List *lookup_joins_of_core(Path *path);
 
 /* union.c */
 

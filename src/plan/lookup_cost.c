@@ -1,7 +1,7 @@
 /*
  * lookup_cost.c
- *	  Computes what joins cost if the heap feed executes them as lookups, and which inner sides
- *	  core's costs make it run first.
+ *	  Computes what joins cost if the heap feed executes them as lookups, and in which order
+ *	  core runs inner sides.
  */
 #include "postgres.h"
 
@@ -227,9 +227,10 @@ find_join(Path *path, const RelOptInfo *inner)
 static bool
 runs_inner_first(const HashPath *hash)
 {
+	if (hash->jpath.path.parallel_aware)
+		return true;
 	return (hash->jpath.jointype == JOIN_INNER || hash->jpath.jointype == JOIN_SEMI) &&
-		(hash->jpath.path.parallel_aware ||
-		 hash->jpath.outerjoinpath->startup_cost >= hash->jpath.innerjoinpath->total_cost);
+		hash->jpath.outerjoinpath->startup_cost >= hash->jpath.innerjoinpath->total_cost;
 }
 
 /* Returns the path whose first row is fetched for the first row of a path of core's, or NULL. */
@@ -256,26 +257,66 @@ first_fetched(Path *path)
 	}
 }
 
-List *
-lookup_joins_inner_first(Path *path)
+/* Returns the path that core would execute in place of a tree of hash joins. */
+static Path *
+core_path(Path *path)
+{
+	const RelOptInfo *rel = path->parent;
+	const Path *scan = path;
+
+	while (IsA(scan, HashPath))
+		scan = ((const HashPath *) scan)->jpath.outerjoinpath;
+	return scan->parallel_aware && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) :
+																  rel->cheapest_total_path;
+}
+
+/* Returns the core_joins of the inner sides of a tree; NIL if there are none. */
+static List *
+core_joins_of_inner_sides(Path *path)
 {
 	List *result = NIL;
+	bool any = false;
 
-	while (IsA(path, ProjectionPath))
-		path = ((ProjectionPath *) path)->subpath;
+	for (; IsA(path, HashPath); path = ((HashPath *) path)->jpath.outerjoinpath)
+	{
+		List *inner = lookup_joins_of_core(((HashPath *) path)->jpath.innerjoinpath);
+
+		any |= inner != NIL;
+		result = lcons(inner, result);
+	}
+	return any ? result : NIL;
+}
+
+List *
+lookup_joins_of_core(Path *path)
+{
+	List *hashed = NIL;
+	List *inner_first = NIL;
+	List *sides;
+
+	check_stack_depth();
+	while (IsA(path, ProjectionPath) || IsA(path, SubqueryScanPath))
+		path = IsA(path, ProjectionPath) ? ((ProjectionPath *) path)->subpath :
+										   ((SubqueryScanPath *) path)->subpath;
 	if (!IsA(path, HashPath))
 		return NIL;
-	for (Path *core = path->parent->cheapest_total_path; core; core = first_fetched(core))
+	for (Path *core = core_path(path); core; core = first_fetched(core))
 	{
+		bool first;
 		int join;
 
-		if (!IsA(core, HashPath) || !runs_inner_first((HashPath *) core))
+		if (!IsA(core, HashPath))
 			continue;
+		first = runs_inner_first((HashPath *) core);
 		join = find_join(path, ((HashPath *) core)->jpath.innerjoinpath->parent);
 		/* if this side is empty, core stops here */
-		if (join < 0)
+		if (join < 0 && first)
 			break;
-		result = lappend_int(result, join);
+		if (join >= 0)
+			hashed = lappend_int(hashed, join);
+		if (first)
+			inner_first = lappend_int(inner_first, join);
 	}
-	return result;
+	sides = core_joins_of_inner_sides(path);
+	return hashed || sides ? list_make3(hashed, inner_first, sides) : NIL;
 }

@@ -56,7 +56,7 @@ typedef struct GpuAggPlan
 	int *input_resno;       /* [input] column of the child plan; 0: constant */
 	int *input_scale;       /* [input] usual scale of a numeric, or -1; see AggSpec */
 	const char *no_lookups; /* why joins of the child are not lookups; NULL: there are none */
-	List *inner_first;      /* joins whose inner sides core runs first, see Feed */
+	List *core_joins;       /* the order in which core runs the joins, see Feed */
 	int nsets;              /* number of GROUPING SETS; 0: all groups have all keys */
 	KeySet *sets;
 	int ngroupings;

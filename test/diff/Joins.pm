@@ -7,6 +7,7 @@ package Joins;
 use strict;
 use warnings;
 use Hidden;
+use Sides;
 use Special;
 use Tables;
 use Tally;
@@ -436,6 +437,8 @@ sub make_query
 	my ($tables) = @_;
 	my ($from, $query);
 
+	return Sides::make_query('t', pick('aj', 'aj', 'id'), map { { %$_, keys => [ map { $_->{name} } @{ $_->{keys} } ] } } grep { $_->{rows} <= 300 } @{ $tables->{dimensions} })
+	  if chance($Sides::share);
 	Tally::begin_query();
 	$plain = chance($PLAIN_SHARE);
 	if (chance(0.12))

@@ -3,6 +3,7 @@
 package Stars;
 use strict;
 use warnings;
+use Sides;
 use Tally;
 use Types;
 
@@ -136,6 +137,8 @@ sub make_query
 	my @facts = map { { name => $_->[0], type => $_->[1] } } [ v => 'int4' ], [ w => 'int8' ], [ n => 'numeric' ], [ f => 'float8' ], [ s => 'text' ];
 	my ($from, @columns, @where, @keys, @list, @float, $group) = ('sf', @facts);
 
+	my @sides = grep { grep { /x\z/ } map { $_->{name} } @{ $_->{columns} } } @{ $tables->{dimensions} };
+	return Sides::make_query('sf', pick('v', 'id'), @sides) if @sides && chance($Sides::share);
 	Tally::begin_query();
 	foreach my $d (some(pick(1, 1, 2, 2, 3, 4), @{ $tables->{dimensions} }))
 	{

@@ -31,7 +31,7 @@ my %usual = (
 	(map { ($_ => 0.4) } 'best rows', 'dashboards', 'errors behind FILTER', 'histogram bounds', 'joined tables', 'longer values', 'linear sums', 'many groups', 'never evaluated', 'volatile calls', 'volatile values', q{users' states}),
 	joins => 3, 'joins in rescans' => 0.3, 'joins of partitions' => 0.4, 'joins that multiply rows' => 0.6, 'inner joins' => 1.5, 'left joins' => 1, 'right joins' => 0.2,
 	'full joins' => 0.2, 'keys of other types' => 1.5, 'semi joins' => 0.6, 'anti joins' => 0.4, 'grouped dimensions' => 0.2, 'conditions of both sides' => 0.3, 'ON conditions of left joins' => 0.1,
-	'subqueries in conditions' => 0.2, snowflakes => 0.6, 'dimensions that may be noticed' => 0.2, 'joins of no rows' => 0.05,
+	'subqueries in conditions' => 0.2, snowflakes => 0.6, 'dimensions that may be noticed' => 0.2, 'joins of no rows' => 0.05, 'sides that may fail' => 0.05,
 	'ORDER BY aggregates LIMIT' => 0.6, 'keys that depend on keys' => 1, 'keys that look different' => 2.5, 'ordered aggregates' => 1, 'ordered sets' => 2, 'ordered sets in grouping sets' => 0.6, 'ordered sets beside orders' => 0.6, 'subqueries as fractions' => 0.5, 'own aggregates' => 8, q{users' aggregates} => 4, q{orders of core's aggregates} => 1,
 	parallel => 8,
 	q{setting GB'} => 1, 'setting batch_rows = 1048576' => 0.6, 'setting batch_rows = 64' => 10, q{setting work_mem = '64kB'} => 15,
@@ -69,7 +69,7 @@ sub expect
 # The same for stars, most of whose rows the GPU has.
 sub expect_stars
 {
-	%features = ('with rows' => 50, (map { ($_ => 10) } 'semi joins', 'anti joins', 'left joins', 'several matches'), map { ("keys: $_" => 5) } qw(dense dates sparse ends pair triple));
+	%features = ('with rows' => 50, 'sides that may fail' => 1.5, 'sides that may fail in rescans' => 1, (map { ($_ => 10) } 'semi joins', 'anti joins', 'left joins', 'several matches'), map { ("keys: $_" => 5) } qw(dense dates sparse ends pair triple));
 	%paths = ('lookup joins' => 60, 'custom scan' => 85);
 	%paths = (%paths, 'rows on the GPU' => 50, 'hash tables on the GPU' => 20, 'passes on the GPU' => 2) if ($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/;
 	return;
