@@ -117,9 +117,16 @@ is_probed(const HeapJoin *join)
 
 /* Returns whether a bitmap of keys stands before what finds the rows. */
 static bool
-has_filter(const Lookup *lookup)
+has_bitmap(const Lookup *lookup)
 {
 	return lookup->bits != NULL && lookup->form != LOOKUP_BITS;
+}
+
+/* Returns what stands before what finds the rows. */
+static const char *
+behind(const Lookup *lookup)
+{
+	return has_bitmap(lookup) ? " behind a bitmap" : lookup->filter.used ? " behind a filter" : "";
 }
 
 /* Prints the line of a lookup.  join: NULL before execution */
@@ -134,7 +141,7 @@ explain_lookup_line(PlanState *node, const HeapJoin *join, ExplainState *es)
 	if (join)
 		appendStringInfo(&buf, ", %s%s of %u rows%s%s, " UINT64_FORMAT " kB",
 						 join->lookup.kept ? "kept " : "", lookup_form_name(join->lookup.form),
-						 join->lookup.nrows, has_filter(&join->lookup) ? " behind a bitmap" : "",
+						 join->lookup.nrows, behind(&join->lookup),
 						 join->lookup.next ? " with equal keys" : "",
 						 (uint64) (join->lookup.bytes + 1023) / 1024);
 	if (join && join->builds > 0 && es->timing)
@@ -161,7 +168,8 @@ explain_lookup_properties(PlanState *node, const HeapJoin *join, ExplainState *e
 	if (join == NULL)
 		return;
 	ExplainPropertyText("Form", lookup_form_name(join->lookup.form), es);
-	ExplainPropertyBool("Bitmap Filter", has_filter(&join->lookup), es);
+	ExplainPropertyBool("Bitmap Filter", has_bitmap(&join->lookup), es);
+	ExplainPropertyBool("Bloom Filter", join->lookup.filter.used, es);
 	ExplainPropertyBool("Kept", join->lookup.kept, es);
 	ExplainPropertyUInteger("Rows", NULL, join->lookup.nrows, es);
 	ExplainPropertyBool("Equal Keys", join->lookup.next != NULL, es);

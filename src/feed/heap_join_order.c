@@ -99,7 +99,8 @@ row_cost(const HeapJoin *join)
 
 	if (!lookup_has_integer_key(lookup))
 		cost = VALUES_COST;
-	else if (lookup->form != LOOKUP_BITS && lookup->bits == NULL && lookup->bytes > SMALL_BYTES)
+	else if (lookup->form != LOOKUP_BITS && lookup->bits == NULL && !lookup->filter.used &&
+			 lookup->bytes > SMALL_BYTES)
 		cost = LARGE_COST;
 	return cost + list_length(join->quals) * CONDITION_COST;
 }

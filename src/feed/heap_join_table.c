@@ -619,7 +619,10 @@ heap_joins_probe(HeapFeed *feed, HeapTable *table, int stage, uint16 *sel)
 	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
 	if (lookup_has_integer_key(&join->lookup))
+	{
 		kept = probe_integers(table, join, keys, n, sel);
+		lookup_adapt_filter(&join->lookup, n, kept);
+	}
 	else if (probe->nkeys == 1 && keys[0]->vec && keys[0]->vec->codes)
 		kept = probe_numbered(table, join, probe, n, sel);
 	else

@@ -355,6 +355,7 @@ lookup_free(Lookup *lookup)
 	lookup->bits = NULL;
 	lookup->next = lookup->array = lookup->slots = lookup->hashes = NULL;
 	lookup->integers = NULL;
+	memset(&lookup->filter, 0, sizeof(LookupFilter));
 	lookup->values = NULL;
 	for (int c = 0; c < lookup->ncolumns; c++)
 	{
@@ -461,14 +462,34 @@ find_hashed(const Lookup *lookup, int n, const int64 *keys, uint32 *rows)
 		} \
 		return found; \
 	} \
+	static int pass_filter_##NAME(const Lookup *lookup, int n, const key_t *keys, uint32 *rows, \
+								  uint16 *sel) \
+	{ \
+		HashSeed seed = lookup->seed; \
+		const uint64 *words = lookup->filter.words; \
+		int passed = 0; \
+\
+		for (int i = 0; i < n; i++) \
+		{ \
+			uint64 hash = hash_fold(seed, (uint64) (int64) keys[i]); \
+			uint64 bits = lookup_filter_bits(hash); \
+\
+			rows[i] = LOOKUP_NONE; \
+			sel[passed] = i; \
+			passed += (words[lookup_filter_word(&lookup->filter, hash)] & bits) == bits; \
+		} \
+		return passed; \
+	} \
 	static int find_filtered_##NAME(const Lookup *lookup, int n, const key_t *keys, uint32 *rows, \
 									uint16 *sel) \
 	{ \
-		int found = find_bits_##NAME(lookup, n, keys, rows, sel); \
+		int passed = lookup->bits ? find_bits_##NAME(lookup, n, keys, rows, sel) : \
+									pass_filter_##NAME(lookup, n, keys, rows, sel); \
+		int found = 0; \
 \
-		for (int from = 0; from < found; from += FETCHED_KEYS) \
+		for (int from = 0; from < passed; from += FETCHED_KEYS) \
 		{ \
-			int m = Min(found - from, FETCHED_KEYS); \
+			int m = Min(passed - from, FETCHED_KEYS); \
 			int64 wide[FETCHED_KEYS]; \
 			uint32 hashed[FETCHED_KEYS]; \
 \
@@ -480,7 +501,13 @@ find_hashed(const Lookup *lookup, int n, const int64 *keys, uint32 *rows)
 			else \
 				find_hashed(lookup, m, wide, hashed); \
 			for (int i = 0; i < m; i++) \
-				rows[sel[from + i]] = hashed[i]; \
+			{ \
+				uint16 at = sel[from + i]; \
+\
+				rows[at] = hashed[i]; \
+				sel[found] = at; \
+				found += hashed[i] != LOOKUP_NONE; \
+			} \
 		} \
 		return found; \
 	} \
@@ -495,8 +522,9 @@ find_hashed(const Lookup *lookup, int n, const int64 *keys, uint32 *rows)
 				return lookup->bits ? find_filtered_##NAME(lookup, n, keys, rows, sel) : \
 									  find_array_##NAME(lookup, n, keys, rows, sel); \
 			case LOOKUP_INTEGERS: \
-				return lookup->bits ? find_filtered_##NAME(lookup, n, keys, rows, sel) : \
-									  find_hash_##NAME(lookup, n, keys, rows, sel); \
+				return lookup->bits || lookup->filter.used ? \
+					find_filtered_##NAME(lookup, n, keys, rows, sel) : \
+					find_hash_##NAME(lookup, n, keys, rows, sel); \
 			case LOOKUP_EMPTY: \
 			case LOOKUP_VALUES: \
 				break; \

@@ -11,7 +11,7 @@
  * 64 bits.  Keys have one of four forms:
  *	  LOOKUP_BITS	integer keys, no columns, no chains: a bitmap over the range of the keys
  *	  LOOKUP_ARRAY	integer keys in a dense range: an array of row numbers
- *	  LOOKUP_INTEGERS	integer keys: a hash table of integers
+ *	  LOOKUP_INTEGERS	integer keys: a hash table of integers, perhaps behind a filter
  *	  LOOKUP_VALUES	all other keys: a hash table, by the hash functions and the equality operators
  *					of the keys' types
  *
@@ -103,6 +103,18 @@ typedef struct LookupColumn
 /* What names a lookup in the cache (lookup_kept.c). */
 typedef struct LookupIdentity LookupIdentity;
 
+/* What stands before a hash table of integers; see lookup_filter.c. */
+typedef struct LookupFilter
+{
+	uint64 *words; /* NULL: there is none */
+	uint64 mask;   /* number of words - 1 */
+	bool used;
+	bool refused;  /* it has no room */
+	uint64 sought; /* keys that were sought since it was judged last, */
+	uint64 found;  /* and how many of them were found */
+	uint64 vain;   /* keys that were sought and not found before there was a filter */
+} LookupFilter;
+
 typedef struct Lookup
 {
 	PlanState *inner; /* the inner side's plan */
@@ -139,8 +151,9 @@ typedef struct Lookup
 	HashSeed seed;   /* LOOKUP_INTEGERS */
 	uint32 *slots;   /* hash tables: row, or LOOKUP_NONE */
 	int64 *integers; /* [row] integer key */
-	uint32 *hashes;  /* LOOKUP_VALUES: [row] */
-	Datum *values;   /* LOOKUP_VALUES: [row * nkeys + key] */
+	LookupFilter filter;
+	uint32 *hashes; /* LOOKUP_VALUES: [row] */
+	Datum *values;  /* LOOKUP_VALUES: [row * nkeys + key] */
 } Lookup;
 
 /* What a query has read of a lookup on a GPU, for EXPLAIN. */
@@ -217,6 +230,8 @@ typedef enum LookupKeyType
  */
 extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type, const void *keys,
 								uint32 *rows, uint16 *sel);
+/* Makes a filter if it pays, and decides whether it is used.  found: of the keys sought just now */
+extern void lookup_adapt_filter(Lookup *lookup, int sought, int found);
 /* Returns false if it is certain that no integer key is from `least` to `greatest`. */
 extern bool lookup_may_have_integers(const Lookup *lookup, int64 least, int64 greatest);
 /* Returns the first row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */

@@ -1,6 +1,6 @@
 /*
  * lookup_internal.h
- *	  What lookup.c and lookup_rows.c share.
+ *	  What the files of lookups share (lookup*.c).
  */
 #ifndef GPUAGG_FEED_LOOKUP_INTERNAL_H
 #define GPUAGG_FEED_LOOKUP_INTERNAL_H
@@ -23,5 +23,22 @@ combine_hashes(uint32 hash, uint32 column)
  * `memory` bytes.  The lookup has a memory context and no rows.
  */
 extern bool lookup_store_rows(Lookup *lookup, size_t memory);
+
+/* ---- lookup_filter.c ----------------------------------------------------------------- */
+
+/* Returns the index of the word of a filter that a key's hash leads to. */
+static inline uint64
+lookup_filter_word(const LookupFilter *filter, uint64 hash)
+{
+	return (hash >> 32) & filter->mask;
+}
+
+/* Returns the three bits of a key's hash in its word. */
+static inline uint64
+lookup_filter_bits(uint64 hash)
+{
+	return UINT64CONST(1) << (hash & 63) | UINT64CONST(1) << (hash >> 6 & 63) |
+		UINT64CONST(1) << (hash >> 12 & 63);
+}
 
 #endif /* GPUAGG_FEED_LOOKUP_INTERNAL_H */

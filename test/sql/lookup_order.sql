@@ -114,4 +114,30 @@ SET max_parallel_workers_per_gather = 2;
 SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
 SET gpuagg.cache = off;
 SELECT id, q, how FROM lo_answers, pg_temp.compared(core, pg_temp.answer(q)) how WHERE how ~ 'DIFF';
+-- sparse keys of which few are found: a filter comes before the hash table, after some vain searches, and only as long as they are vain
+SET max_parallel_workers_per_gather = 0;
+SET gpuagg.cache = off;
+CREATE TABLE lo_sparse AS SELECT i, CASE WHEN i % 97 > 0 THEN (i * 7919::int8 % 200000 - 100000) * 1000000007 END AS k, (i * 7919::int8 % 200000)::int * 9973 AS m,
+	CASE WHEN i > 150000 THEN (i % 2000 * 100 - 100000) * 1000000007::int8 ELSE i * 1000000007::int8 END AS late FROM generate_series(1, 300000) i;
+CREATE TABLE lo_keys AS SELECT (i * 100 - 100000) * 1000000007::int8 AS k, i * 100 * 9973 AS m, i % 5 AS g, i / 20 AS r FROM generate_series(0, 1999) i;
+INSERT INTO lo_keys VALUES (-9223372036854775808, -2147483648, 7, 7), (9223372036854775807, 2147483647, 7, 7);
+ALTER TABLE lo_keys ADD PRIMARY KEY (k), ADD UNIQUE (m);
+INSERT INTO lo_sparse SELECT 0, k, m, k FROM lo_keys;
+VACUUM ANALYZE lo_sparse, lo_keys;
+CREATE TABLE lo_filtered (id int, filter bool, q text);
+INSERT INTO lo_filtered VALUES
+	(1, true, 'SELECT g, count(*), sum(i) FROM lo_sparse s JOIN lo_keys d ON d.k = s.k GROUP BY g'),
+	(2, true, 'SELECT g, count(*), sum(i) FROM lo_sparse s JOIN lo_keys d ON d.m = s.m GROUP BY g'),
+	(3, true, 'SELECT g, count(*), sum(i) FROM lo_sparse s LEFT JOIN lo_keys d ON d.k = s.k AND d.g < 3 GROUP BY g'),
+	(4, true, 'SELECT i % 3, count(*) FROM lo_sparse s WHERE EXISTS (SELECT FROM lo_keys d WHERE d.k = s.k) GROUP BY 1'),
+	(5, true, 'SELECT i % 3, count(*) FROM lo_sparse s WHERE NOT EXISTS (SELECT FROM lo_keys d WHERE d.m = s.m AND g <> 1) GROUP BY 1'),
+	(6, true, 'SELECT g, count(*), sum(i) FROM lo_sparse s JOIN (SELECT k % 1000 AS kk, g, max(k) AS k FROM lo_keys GROUP BY 1, 2, k) d ON d.k = s.k GROUP BY g'),
+	(7, false, 'SELECT g, count(*), sum(i) FROM lo_sparse s JOIN lo_keys d ON d.k = s.late GROUP BY g'),
+	(8, true, 'SELECT d.g, e.g, count(*) FROM lo_sparse s JOIN lo_keys d ON d.k = s.late JOIN lo_keys e ON e.m = s.m GROUP BY 1, 2'),
+	(9, false, 'SELECT g, count(*) FROM lo_sparse s JOIN lo_keys d ON d.k = s.k WHERE s.i = 0 GROUP BY g');
+SELECT id, pg_temp.compared(q) AS how FROM lo_filtered ORDER BY id;
+SELECT f.id, filter, bool_or(p LIKE '%behind a filter%') AS is_filtered FROM lo_filtered f, pg_temp.probes(q, 'Lookup:') p GROUP BY 1, 2 ORDER BY 1;
+SET gpuagg.cache = eager;
+SELECT id, pg_temp.compared(q) AS how FROM lo_filtered WHERE pg_temp.compared(q) ~ 'DIFF' ORDER BY id;
+DROP TABLE lo_sparse, lo_keys, lo_filtered;
 DROP TABLE lo_fact, lo_all, lo_half, lo_few, lo_days, lo_numbers, lo_texts, lo_parts, lo_queries, lo_answers CASCADE;
