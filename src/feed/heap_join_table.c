@@ -264,7 +264,8 @@ heap_joins_set_cached_probes(const HeapFeed *feed, HeapTable *table)
 		const HeapJoin *join = &feed->joins->joins[own->order[i]];
 		AttrNumber attno = key_column(own, own->order[i]);
 
-		if (attno > 0 && lookup_has_integer_key(&join->lookup) && heap_join_needs_match(join))
+		if (attno > 0 && heap_join_needs_match(join) &&
+			(lookup_has_integer_key(&join->lookup) || lookup_has_text_key(&join->lookup)))
 			cached->probes[cached->nprobes++] = (HeapSkipProbe){attno, &join->lookup};
 		quiet = join->quiet;
 	}

@@ -609,6 +609,9 @@ heap_skip_finds_none(const HeapSkipProbe *probe, const CacheChunk *chunk)
 
 	if (chunk->nnulls == chunk->nrows)
 		return true;
+	if (!lookup_has_integer_key(probe->lookup))
+		return chunk->has_prefixes &&
+			!lookup_may_have_texts(probe->lookup, chunk->least_prefix, chunk->greatest_prefix);
 	if (!chunk->has_bounds || chunk->nexceptions > 0)
 		return false;
 	least = (int64) chunk->least.integer;

@@ -17,11 +17,11 @@
 
 typedef struct HeapSkip HeapSkip;
 
-/* A lookup in which each row that passes must have found its key: a column of integers. */
+/* A lookup in which each row that passes must have found its key: a column of integers or texts. */
 typedef struct HeapSkipProbe
 {
 	AttrNumber attno;
-	const Lookup *lookup; /* has an integer key */
+	const Lookup *lookup; /* has an integer key or a text key */
 } HeapSkipProbe;
 
 /*

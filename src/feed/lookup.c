@@ -15,9 +15,11 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "cache/chunk.h"
 #include "columns/hash_seed.h"
 #include "common/interruptible.h"
 #include "feed/lookup_internal.h"
+#include "feed/text_range.h"
 
 /* An array or bitmap of a range of keys may have this many entries for each row. */
 #define ARRAY_SPREAD 8
@@ -258,6 +260,30 @@ fill_values(Lookup *lookup, bool comparable, size_t memory)
 	return LOOKUP_BUILT;
 }
 
+/* Sets least_prefix and greatest_prefix. */
+static void
+find_prefixes(Lookup *lookup)
+{
+	lookup->least_prefix = PG_UINT64_MAX;
+	lookup->greatest_prefix = 0;
+	INTERRUPTIBLE_FOR (row, 0, lookup->nrows)
+	{
+		const void *value = DatumGetPointer(lookup->values[row]);
+		uint64 prefix;
+
+		/* not worth fetching its bytes */
+		if (VARATT_IS_EXTERNAL(value) || VARATT_IS_COMPRESSED(value))
+		{
+			lookup->least_prefix = 0;
+			lookup->greatest_prefix = PG_UINT64_MAX;
+			return;
+		}
+		prefix = chunk_prefix(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+		lookup->least_prefix = Min(lookup->least_prefix, prefix);
+		lookup->greatest_prefix = Max(lookup->greatest_prefix, prefix);
+	}
+}
+
 /* Returns whether rows of the inner side can be compared with each other. */
 static bool
 rows_are_comparable(const Lookup *lookup)
@@ -305,6 +331,8 @@ fill_table(Lookup *lookup, size_t memory)
 		old = MemoryContextSwitchTo(lookup->econtext->ecxt_per_tuple_memory);
 		result = fill_values(lookup, rows_are_comparable(lookup), memory);
 		MemoryContextSwitchTo(old);
+		if (lookup_has_text_key(lookup))
+			find_prefixes(lookup);
 		return result;
 	}
 	find_bounds(lookup);
@@ -579,6 +607,20 @@ lookup_may_have_integers(const Lookup *lookup, int64 least, int64 greatest)
 		if (lookup->array[at] != LOOKUP_NONE)
 			return true;
 	return false;
+}
+
+bool
+lookup_has_text_key(const Lookup *lookup)
+{
+	return lookup->nkeys == 1 &&
+		text_condition(lookup->keys[0].equal.fn_oid, lookup->keys[0].collation) == TEXT_EQUAL;
+}
+
+bool
+lookup_may_have_texts(const Lookup *lookup, uint64 least, uint64 greatest)
+{
+	return lookup->form != LOOKUP_EMPTY && least <= lookup->greatest_prefix &&
+		greatest >= lookup->least_prefix;
 }
 
 uint32

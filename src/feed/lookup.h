@@ -154,6 +154,9 @@ typedef struct Lookup
 	LookupFilter filter;
 	uint32 *hashes; /* LOOKUP_VALUES: [row] */
 	Datum *values;  /* LOOKUP_VALUES: [row * nkeys + key] */
+	/* LOOKUP_VALUES: the least and greatest chunk_prefix() if lookup_has_text_key() */
+	uint64 least_prefix;
+	uint64 greatest_prefix;
 } Lookup;
 
 /* What a query has read of a lookup on a GPU, for EXPLAIN. */
@@ -234,6 +237,12 @@ extern int lookup_find_integers(const Lookup *lookup, int n, LookupKeyType type,
 extern void lookup_adapt_filter(Lookup *lookup, int sought, int found);
 /* Returns false if it is certain that no integer key is from `least` to `greatest`. */
 extern bool lookup_may_have_integers(const Lookup *lookup, int64 least, int64 greatest);
+/* Returns whether the key is one text whose equality is that of bytes. */
+extern bool lookup_has_text_key(const Lookup *lookup);
+/*
+ * Returns false if it is certain that no such key has a chunk_prefix() from `least` to `greatest`.
+ */
+extern bool lookup_may_have_texts(const Lookup *lookup, uint64 least, uint64 greatest);
 /* Returns the first row with a key that has no NULL, or LOOKUP_NONE; not for integer keys. */
 extern uint32 lookup_find_values(Lookup *lookup, const Datum *key);
 

@@ -8,8 +8,8 @@
  * has 8 to 16 bits for each row, so it stays in a cache where the table does not, and one load
  * decides.
  *
- * It pays only if most keys have no row.  So it is made when many keys have been sought in the table
- * in vain, and is not used while most keys are found.  Each process makes its own.
+ * It pays only if most keys have no row.  So it is made when many keys have been sought in the
+ * table in vain, and is not used while most keys are found.  Each process makes its own.
  */
 #include "postgres.h"
 

@@ -140,4 +140,30 @@ SELECT f.id, filter, bool_or(p LIKE '%behind a filter%') AS is_filtered FROM lo_
 SET gpuagg.cache = eager;
 SELECT id, pg_temp.compared(q) AS how FROM lo_filtered WHERE pg_temp.compared(q) ~ 'DIFF' ORDER BY id;
 DROP TABLE lo_sparse, lo_keys, lo_filtered;
+-- ranges of texts: the first bytes of a filtered dimension's keys say which ranges have no partner
+CREATE TABLE lo_words AS SELECT i, to_char(i / 500, 'FM00000000') || CASE WHEN i % 7 = 0 THEN ' long' ELSE '' END AS w, i % 100 AS v, repeat('x', 100) AS pad FROM generate_series(1, 60000) i;
+CREATE TABLE lo_wide AS SELECT to_char(i, 'FM00000000') || s AS w, i AS n, CASE WHEN i % 40 = 0 THEN repeat('y', 100) END AS y FROM generate_series(0, 120) i, (VALUES (''), (' long')) v(s);
+INSERT INTO lo_wide SELECT to_char(i, 'FM000000') || repeat(md5(i::text), 300), i, NULL FROM generate_series(900, 901) i;
+CREATE COLLATION lo_nocase (provider = icu, locale = '@colStrength=secondary', deterministic = false);
+CREATE TABLE lo_cased AS SELECT 'W' || i AS w FROM generate_series(20, 30) i;
+ALTER TABLE lo_words ADD u text;
+UPDATE lo_words SET u = 'w' || i / 500;
+ALTER TABLE lo_wide ADD UNIQUE (w);
+VACUUM (FREEZE, ANALYZE) lo_words;
+VACUUM ANALYZE lo_wide;
+SELECT gpuagg_cache_prewarm('lo_words') > 0 AS cached;
+CREATE TABLE lo_worded (id int, q text);
+INSERT INTO lo_worded VALUES
+	(1, 'SELECT n, count(*), sum(v) FROM lo_words t JOIN lo_wide d ON d.w = t.w WHERE n BETWEEN 100 AND 110 GROUP BY n'),
+	(2, 'SELECT count(*), sum(v) FROM lo_words t WHERE EXISTS (SELECT FROM lo_wide d WHERE d.w = t.w AND n < 10)'),
+	(3, 'SELECT n, count(*), sum(v) FROM lo_words t LEFT JOIN lo_wide d ON d.w = t.w AND n < 10 GROUP BY n'),
+	(4, 'SELECT count(*), sum(v) FROM lo_words t WHERE NOT EXISTS (SELECT FROM lo_wide d WHERE d.w = t.w AND n < 10)'),
+	(5, 'SELECT n, count(*), sum(v) FROM lo_words t JOIN lo_wide d ON d.w = t.w WHERE n BETWEEN 100 AND 901 GROUP BY n'),
+	(6, 'SELECT c.w, count(*), sum(v) FROM lo_words t JOIN lo_cased c ON c.w = t.u COLLATE lo_nocase GROUP BY c.w'),
+	(7, 'SELECT n, count(*), sum(v) FROM lo_words t JOIN lo_wide d ON d.w = t.w AND 100 / (t.v - 99) < 1000 WHERE n < 5 GROUP BY n'),
+	(8, 'SELECT n, count(*) FROM lo_words t JOIN lo_wide d ON d.w = t.w WHERE n < 5 AND 100 / (t.i - 60000) < 1 GROUP BY n');
+SELECT id, pg_temp.compared(q) AS how FROM lo_worded ORDER BY id;
+SELECT id, regexp_replace(p, '.*(skipped=\d+).*', '\1') FROM lo_worded, pg_temp.probes(q, 'Cached Blocks:') p WHERE id < 7 ORDER BY id;
+DROP TABLE lo_words, lo_wide, lo_cased, lo_worded;
+DROP COLLATION lo_nocase;
 DROP TABLE lo_fact, lo_all, lo_half, lo_few, lo_days, lo_numbers, lo_texts, lo_parts, lo_queries, lo_answers CASCADE;
