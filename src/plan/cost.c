@@ -34,12 +34,6 @@
 #include "spec.h"
 
 /*
- * Start-up cost of a rescan, relative to the first scan.  A rescan takes 3 to 10 microseconds; core
- * takes that long for 100 rows.
- */
-#define RESCAN_STARTUP_COST 0.1
-
-/*
  * Costs that are only compared with those of workers (plan_cost_scale), of a row: a lookup among
  * more groups than CACHED_GROUPS, and a key or a condition that reads values of a type by
  * reference. Measured with ClickBench's queries: a lookup among a million groups takes 80 ns more
@@ -613,7 +607,8 @@ group_cost(const GroupQuery *query)
 static Cost
 startup_cost(const GroupQuery *query)
 {
-	return gpuagg_startup_cost * (plan_outer_params(query->root) != NIL ? RESCAN_STARTUP_COST : 1);
+	return plan_outer_params(query->root) != NIL ? plan_rescan_cost(query->root) :
+												   gpuagg_startup_cost;
 }
 
 void

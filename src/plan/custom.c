@@ -135,18 +135,6 @@ plan_query_is_guarded(PlannerInfo *root)
 	return false;
 }
 
-List *
-plan_outer_params(const PlannerInfo *root)
-{
-	List *result = NIL;
-	ListCell *lc;
-
-	while ((root = root->parent_root) != NULL)
-		foreach (lc, root->plan_params)
-			result = lappend_int(result, lfirst_node(PlannerParamItem, lc)->paramId);
-	return result;
-}
-
 /* Returns a number as a node.  A Float would be text, which takes long to make. */
 static Const *
 make_number(double number)

@@ -114,11 +114,6 @@ typedef struct DeviceEstimates
 extern void plan_list_device(List *list, const DeviceEstimates *device);
 /* Returns the list for a path's custom_private, with all that the plan needs of the query. */
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
-/*
- * Returns the parameters, known while the query is planned, for columns of outer queries or of
- * other FROM items that the query uses.  If there are any, it may be scanned many times.
- */
-extern List *plan_outer_params(const PlannerInfo *root);
 /* Returns whether the input is the same for all rows and is not a key. */
 extern bool plan_input_is_constant(List *keys, Node *input);
 
@@ -157,6 +152,14 @@ extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bo
 						   bool sorts);
 
 /* warm_cost.c */
+
+/*
+ * Returns the parameters, known while the query is planned, for columns of outer queries or of
+ * other FROM items that the query uses.  If there are any, it may be scanned many times.
+ */
+extern List *plan_outer_params(const PlannerInfo *root);
+/* Returns the cost of starting the custom scan again if the query may be rescanned; else 0. */
+extern Cost plan_rescan_cost(const PlannerInfo *root);
 
 /*
  * Cost of a page that an index scan finds in memory.  Core expects to read it in random order

@@ -67,7 +67,9 @@ plan_lookup_cost(PlannerInfo *root, double outer_rows, double matches, Cost inne
 
 	/* the operators of the keys are part of the probe, expressions below them are not */
 	cost_qual_eval(&all, restrictlist, root);
-	return inner + inner_rows * cpu_tuple_cost + all.startup + outer_rows * probe +
+	/* a rescan may make the lookup again, which takes as long as to start the scan again */
+	return plan_rescan_cost(root) + inner + inner_rows * cpu_tuple_cost + all.startup +
+		outer_rows * probe +
 		matches * Max(all.per_tuple - list_length(hashclauses) * cpu_operator_cost, 0) +
 		Max(matches - outer_rows, 0) * LOOKUP_MATCH_COST;
 }

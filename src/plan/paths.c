@@ -319,8 +319,10 @@ beats_joins(GroupQuery *query, Path *lookups, Cost other, WholeCosts whole)
 	Cost own = plan_warm_saving(root, lookups, true, WARM_PAGE_COST);
 	Cost page_cost = whole.lookups > other ? WARM_LEAST_PAGE_COST : WARM_PAGE_COST;
 	Cost saving = plan_warm_saving(root, cheapest, is_fed, page_cost);
+	/* one scan of a subquery that is repeated fills the cache for all */
+	double tolerance = plan_outer_params(root) != NIL ? 1 : WARM_TOLERANCE;
 
-	return saving <= own || whole.lookups - own < (whole.core - saving) * WARM_TOLERANCE;
+	return saving <= own || whole.lookups - own < (whole.core - saving) * tolerance;
 }
 
 /*

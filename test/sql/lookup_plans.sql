@@ -327,3 +327,31 @@ SET work_mem = '64kB';
 SELECT pg_temp.why_not('SELECT count(*), min(a.note || b.note) FROM lf a JOIN lf b ON a.id = b.id');
 RESET work_mem;
 DROP TABLE lf, lfp, ld_cust, ld_nation, ld_part, ld_day, ld_sale, ld_both, ld_wide;
+-- a repeated subquery of few rows: core's joins by indexes take less time than to make lookups again for each outer row
+RESET ALL;
+SET client_min_messages = warning;
+SET gpuagg.replace_builtin = on;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE lp_suppliers AS SELECT s, s % 25 AS n, repeat('x', 100) AS pad FROM generate_series(1, 5000) s;
+ALTER TABLE lp_suppliers ADD PRIMARY KEY (s);
+CREATE TABLE lp_offers AS SELECT p, (p * 7 + i * 1250) % 5000 + 1 AS s, (p * i % 97)::numeric AS c, repeat('x', 60) AS pad FROM generate_series(1, 10000) p, generate_series(0, 3) i;
+ALTER TABLE lp_offers ADD PRIMARY KEY (p, s);
+CREATE TABLE lp_nations AS SELECT n, n % 5 AS r FROM generate_series(0, 24) n;
+ALTER TABLE lp_nations ADD PRIMARY KEY (n);
+CREATE TABLE lp_regions AS SELECT r, 'r' || r AS name FROM generate_series(0, 4) r;
+ALTER TABLE lp_regions ADD PRIMARY KEY (r);
+VACUUM ANALYZE lp_suppliers, lp_offers, lp_nations, lp_regions;
+SELECT gpuagg_cache_prewarm('lp_suppliers') > 0 AS cached;
+CREATE FUNCTION pg_temp.has_lookups(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		IF line LIKE '%Lookup:%' THEN RETURN true; END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+SELECT pg_temp.has_lookups('SELECT p, (SELECT min(c) FROM lp_offers o JOIN lp_suppliers s ON s.s = o.s JOIN lp_nations n ON n.n = s.n JOIN lp_regions r ON r.r = n.r WHERE o.p = x.p AND r.name = ''r3'')
+	FROM generate_series(1, 600) x(p)') AS few,
+	pg_temp.has_lookups('SELECT p, (SELECT min(c) FROM lp_offers o JOIN lp_suppliers s ON s.s = o.s JOIN lp_nations n ON n.n = s.n WHERE o.p % 600 > x.p) FROM generate_series(1, 600) x(p)') AS many;
+DROP TABLE lp_suppliers, lp_offers, lp_nations, lp_regions;
