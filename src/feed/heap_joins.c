@@ -536,10 +536,11 @@ build_lookup(HeapJoin *join, SharedWork *awaited)
 /*
  * Makes the lookup of join j valid.  Returns HEAP_JOINS_EXECUTE if that is not possible, and
  * HEAP_JOINS_EMPTY if it need not be.  work: its building, if participants of a parallel plan share
- * it; first: core runs the inner side before it fetches an outer row
+ * it; first: core runs the inner side before it fetches an outer row.  Sets *looked if an outer row
+ * has been fetched
  */
 static HeapJoinsResult
-obtain_lookup(HeapJoins *joins, int j, SharedWork *work, bool first)
+obtain_lookup(HeapJoins *joins, int j, SharedWork *work, bool first, bool *looked)
 {
 	HeapJoin *join = &joins->joins[j];
 	const Plan *hash = join->hash->ps.plan;
@@ -547,7 +548,8 @@ obtain_lookup(HeapJoins *joins, int j, SharedWork *work, bool first)
 	join->built = lookup_attach(&join->lookup, hash, false);
 	if (join->built)
 		return HEAP_JOINS_READY;
-	if (join->noticed && !first && !heap_join_has_outer_row(joins, j))
+	*looked = join->noticed && !first;
+	if (*looked && !heap_join_has_outer_row(joins, j))
 		return HEAP_JOINS_EMPTY;
 	if (!lookup_can_be_kept(&join->lookup))
 		work = NULL;
@@ -579,17 +581,18 @@ give_up(HeapJoins *joins)
 
 /*
  * Called if the inner side of join j, which needs a match, has no rows: does what core does before
- * it notices that.  kept: it has not changed since an earlier scan; first: see obtain_lookup()
+ * it notices that.  kept: it has not changed since an earlier scan; looked: an outer row need not be
+ * fetched
  */
 static HeapJoinsResult
-end_without_inner_rows(HeapJoins *joins, int j, bool kept, bool first)
+end_without_inner_rows(HeapJoins *joins, int j, bool kept, bool looked)
 {
 	HeapJoin *join = &joins->joins[j];
 
 	/* a rescan of core's hash join does not look */
 	if (kept)
 		return join->outer_noticed || !join->quiet ? HEAP_JOINS_READY : HEAP_JOINS_EMPTY;
-	if (join->outer_noticed && !join->noticed && !first && heap_join_can_look_ahead(joins->scan))
+	if (join->outer_noticed && !looked && heap_join_can_look_ahead(joins->scan))
 		heap_join_has_outer_row(joins, j);
 	return HEAP_JOINS_EMPTY;
 }
@@ -614,14 +617,15 @@ begin_join(HeapJoins *joins, int j, const Feed *feed, bool first)
 {
 	HeapJoin *join = &joins->joins[j];
 	bool kept = join->built && join->hash->ps.chgParam == NULL;
+	bool looked = false;
 	HeapJoinsResult result = HEAP_JOINS_READY;
 
 	prepare_inner_feed(joins, j, feed);
 	if (!kept)
-		result = obtain_lookup(joins, j, heap_shared_lookup(feed->shared, j), first);
+		result = obtain_lookup(joins, j, heap_shared_lookup(feed->shared, j), first, &looked);
 	if (result == HEAP_JOINS_READY && join->lookup.form == LOOKUP_EMPTY &&
 		heap_join_needs_match(join))
-		result = end_without_inner_rows(joins, j, kept, first);
+		result = end_without_inner_rows(joins, j, kept, first || looked);
 	if (result == HEAP_JOINS_READY)
 		join->outer_not_empty = false;
 	return result;

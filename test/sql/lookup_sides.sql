@@ -63,5 +63,18 @@ SELECT id, pg_temp.compared(core, pg_temp.answer(q || ' OFFSET 0')) AS how, q FR
 SELECT gpuagg_cache_prewarm('ls_fact') > 0 AS cached, gpuagg_cache_prewarm('ls_dim') > 0 AS also;
 SET gpuagg.cache = eager;
 SELECT id, how, q FROM (SELECT id, pg_temp.compared(core, pg_temp.answer(q || ' OFFSET 0')) AS how, q FROM ls_answers OFFSET 0) a WHERE how LIKE 'DIFF%' ORDER BY id;
+-- participants: a hash table that they share is built first; all rows of the outer side fail, or none
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+TRUNCATE ls_queries;
+INSERT INTO ls_queries (q) SELECT format('SELECT count(*), count(d.k) FROM ls_fact f %s JOIN (SELECT k FROM ls_dim WHERE %s) d ON d.k = f.k WHERE 100 / (f.i - f.i + %s) > 0', j, x, v)
+	FROM unnest(ARRAY['', 'LEFT']) j, unnest(ARRAY['x + 0 > 100', '100 / (x - x) > 0', 'x + 0 > 3']) x, unnest(ARRAY[0, 1]) v;
+INSERT INTO ls_queries (q) SELECT format('SELECT count(*), count(d.k) FROM ls_fact f %s JOIN (SELECT k FROM ls_dim WHERE 100 / (x - x) > 0) d ON d.k = f.k WHERE f.i + 0 < 0', j) FROM unnest(ARRAY['', 'LEFT']) j;
+SET enable_parallel_hash = on;
+SELECT pg_temp.compared(q) AS how, q FROM ls_queries ORDER BY id;
+SET enable_parallel_hash = off;
+SELECT pg_temp.compared(q) AS how, q FROM ls_queries ORDER BY id;
 DROP TABLE ls_fact, ls_dim, ls_region, ls_queries, ls_answers;
 RESET ALL;
