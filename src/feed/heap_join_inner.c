@@ -291,11 +291,19 @@ has_row_of_shared_scan(HeapJoins *joins, int j)
 	return found;
 }
 
+/* Looks for a row of the outer side of join j, as heap_join_has_outer_row(). */
+static bool
+look_ahead(HeapJoins *joins, int j)
+{
+	return joins->scan->plan->parallel_aware ? has_row_of_shared_scan(joins, j) : has_row(joins, j);
+}
+
 bool
 heap_join_has_outer_row(HeapJoins *joins, int j)
 {
 	/* nodes keep what they allocate */
 	MemoryContext old = MemoryContextSwitchTo(joins->scan->state->es_query_cxt);
+	bool again = false;
 	bool found;
 
 	/* the joins below are core's here; their hash tables remain for the next look */
@@ -305,9 +313,13 @@ heap_join_has_outer_row(HeapJoins *joins, int j)
 			heap_joins_leave(joins->joins[i].lookup.inner);
 			heap_join_rescan_inner(&joins->joins[i]);
 			joins->joins[i].executed = true;
+			again |= joins->joins[i].lookup.form == LOOKUP_EMPTY &&
+				heap_join_needs_match(&joins->joins[i]);
 		}
-	found =
-		joins->scan->plan->parallel_aware ? has_row_of_shared_scan(joins, j) : has_row(joins, j);
+	found = look_ahead(joins, j);
+	/* a rescan of an unchanged inner side without rows reads the outer side, the first scan not */
+	if (!found && again)
+		found = look_ahead(joins, j);
 	MemoryContextSwitchTo(old);
 	return found;
 }

@@ -581,7 +581,7 @@ give_up(HeapJoins *joins)
 
 /*
  * Called if the inner side of join j, which needs a match, has no rows: does what core does before
- * it notices that.  kept: it has not changed since an earlier scan; looked: an outer row need not be
+ * it notices that.  kept: it has not changed since an earlier scan; looked: no outer row need be
  * fetched
  */
 static HeapJoinsResult

@@ -44,6 +44,10 @@ INSERT INTO ls_queries (q) SELECT format('SELECT p, (SELECT count(*) FROM ls_fac
 	' FROM unnest(ARRAY[%s]) p', w, p) FROM unnest(ARRAY['x > 100', 'x > 100 - p', 'x + 10 < p']) w, unnest(ARRAY['0, -1', '-1, 2', '-100, 2000', '5000, 1', '5000, 2', '5000, -9, 1', '-9, 1', '5000, -9, 5']) p;
 INSERT INTO ls_queries (q) SELECT format('SELECT p, (SELECT count(*) FROM ls_fact f JOIN ls_dim d ON d.k = f.k JOIN (SELECT r FROM ls_region WHERE y > %s OFFSET 0) r ON r.r = f.l AND 100 / (f.i - p) <> 3) AS n'
 	' FROM unnest(ARRAY[%s]) p', y, p) FROM unnest(ARRAY['9', '9 - p']) y, unnest(ARRAY['0, -1', '-1, 2', '5000, 2']) p;
+-- a join above one whose inner side has no rows and has not changed: the outer side is read
+INSERT INTO ls_queries (q) SELECT format('SELECT p, (SELECT count(*) FROM ls_fact f WHERE 100 / (f.i - p) <> 3 AND EXISTS (SELECT FROM (SELECT * FROM ls_region WHERE y > 9 OFFSET 0) r WHERE r.r = f.l)'
+	' AND %s EXISTS (SELECT FROM (SELECT * FROM ls_dim WHERE 100 / (x - p) < 99 OFFSET 0) d WHERE d.k = f.k)) AS n FROM unnest(ARRAY[%s]) p', n, p)
+	FROM unnest(ARRAY['', 'NOT']) n, unnest(ARRAY['50, 20', '20, 5000', '-20, 5000', '-20, -30, 30']) p;
 -- an inner side that is a join itself
 INSERT INTO ls_queries (q) SELECT format('SELECT count(*) FROM ls_fact f JOIN (SELECT d.k FROM ls_dim d JOIN (SELECT r FROM ls_region WHERE 100 / y > -200 OFFSET 0) r ON r.r = d.r WHERE d.x + 0 > %s OFFSET 0) s ON s.k = f.k WHERE f.v > 3', x)
 	FROM unnest(ARRAY[100, 0]) x;
