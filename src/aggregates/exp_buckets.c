@@ -130,26 +130,38 @@ exp_bucket(double x, int scale)
 	return power * (1 << scale) + bucket_of_mantissa(mantissa, scale);
 }
 
-double
-exp_bound(int64 i, int scale)
+/* Returns b^i, rounded; Infinity beyond the doubles. */
+static double
+power_of_base(int64 i, int scale)
 {
 	int64 power = scale <= 0 ? i * (1 << -scale) : i >> scale;
 	double mantissa = scale <= 0 ? 1 : root_power(i - power * (1 << scale), scale);
-	double bound;
+	double rounded;
 
 	power = Max(Min(power, 2000), -2000);
-	bound = ldexp(mantissa, (int) power);
+	rounded = ldexp(mantissa, (int) power);
 	/* a subnormal number may have been rounded up */
-	if (bound < DBL_MIN && ldexp(bound, (int) -power) > mantissa)
-		return nextafter(bound, 0);
-	return bound;
+	if (rounded < DBL_MIN && ldexp(rounded, (int) -power) > mantissa)
+		return nextafter(rounded, 0);
+	return rounded;
+}
+
+double
+exp_lower_bound(int64 i, int scale)
+{
+	return power_of_base(i, scale);
+}
+
+double
+exp_upper_bound(int64 i, int scale)
+{
+	return Min(power_of_base(i + 1, scale), DBL_MAX);
 }
 
 double
 exp_interpolate(int64 i, int scale, double share)
 {
-	/* the last bucket has no infinity */
-	double lower = exp_bound(i, scale), upper = Min(exp_bound(i + 1, scale), DBL_MAX);
+	double lower = exp_lower_bound(i, scale), upper = exp_upper_bound(i, scale);
 	double value = exp2(ldexp((double) i + share, -scale));
 
 	return share <= 0 || value < lower ? lower : share >= 1 || value > upper ? upper : value;

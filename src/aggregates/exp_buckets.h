@@ -22,8 +22,14 @@
 /* Returns the bucket of a finite value above 0. */
 extern int64 exp_bucket(double x, int scale);
 
-/* Returns b^i: the lower bound of bucket i, and the upper bound of the bucket before. */
-extern double exp_bound(int64 i, int scale);
+/* Returns the bound of a bucket that its values are above, as a double: b^i. */
+extern double exp_lower_bound(int64 i, int scale);
+
+/*
+ * Returns the bound of a bucket that its values do not exceed: b^(i + 1), or the greatest finite
+ * double, since no bucket has infinities.
+ */
+extern double exp_upper_bound(int64 i, int scale);
 
 /* Returns the value at `share`, from 0 to 1, of bucket i on a logarithmic scale. */
 extern double exp_interpolate(int64 i, int scale, double share);

@@ -230,12 +230,12 @@ gpu_exp_histogram_buckets(PG_FUNCTION_ARGS)
 	bin_rows_put_special(&rows, -get_float8_infinity(), h->infinite[0]);
 	/* differences, since -0 is no bound */
 	for (int64 i = below->last; i >= below->first; i--)
-		bin_rows_put(&rows, Int32GetDatum((int32) i), 0 - exp_bound(i + 1, h->scale),
-					 0 - exp_bound(i, h->scale), *bin_window_at(below, i));
+		bin_rows_put(&rows, Int32GetDatum((int32) i), 0 - exp_upper_bound(i, h->scale),
+					 0 - exp_lower_bound(i, h->scale), *bin_window_at(below, i));
 	bin_rows_put_special(&rows, 0, h->zeros);
 	for (int64 i = above->first; i <= above->last; i++)
-		bin_rows_put(&rows, Int32GetDatum((int32) i), exp_bound(i, h->scale),
-					 exp_bound(i + 1, h->scale), *bin_window_at(above, i));
+		bin_rows_put(&rows, Int32GetDatum((int32) i), exp_lower_bound(i, h->scale),
+					 exp_upper_bound(i, h->scale), *bin_window_at(above, i));
 	bin_rows_put_special(&rows, get_float8_infinity(), h->infinite[1]);
 	bin_rows_put_special(&rows, get_float8_nan(), h->nans);
 	return (Datum) 0;

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "access/htup_details.h"
@@ -44,11 +45,21 @@ histogram_argument(FunctionCallInfo fcinfo)
 	return (AutoHistogram *) DatumGetPointer(partial_load(state));
 }
 
-/* Returns the lower bound of a bin, which is the upper bound of the bin before. */
+/* Returns the upper bound of a bin, which its values are below; Infinity stands for 2^1024. */
 static double
-edge_of(const AutoHistogram *h, int64 bin)
+upper_bound(const AutoHistogram *h, int64 bin)
 {
-	return ldexp((double) bin, h->exponent) + 0.0;
+	return ldexp((double) (bin + 1), h->exponent) + 0.0;
+}
+
+/*
+ * Returns the lower bound of a bin, which its values are not below. In the place of -2^1024 it is the
+ * least finite value, since -Infinity is in no bin.
+ */
+static double
+lower_bound(const AutoHistogram *h, int64 bin)
+{
+	return Max(upper_bound(h, bin - 1), -DBL_MAX);
 }
 
 /* (state): a row for each bin; infinities and NaN, if there are some, have rows without a number */
@@ -64,8 +75,8 @@ gpu_histogram_auto_bins(PG_FUNCTION_ARGS)
 	bin_rows_measure_special(&rows, h->infinite, h->nans);
 	bin_rows_put_special(&rows, -get_float8_infinity(), h->infinite[0]);
 	for (int64 bin = h->bins.first; bin <= h->bins.last; bin++)
-		bin_rows_put(&rows, Int32GetDatum((int32) (bin - h->bins.first + 1)), edge_of(h, bin),
-					 edge_of(h, bin + 1), *bin_window_at(&h->bins, bin));
+		bin_rows_put(&rows, Int32GetDatum((int32) (bin - h->bins.first + 1)), lower_bound(h, bin),
+					 upper_bound(h, bin), *bin_window_at(&h->bins, bin));
 	bin_rows_put_special(&rows, get_float8_infinity(), h->infinite[1]);
 	bin_rows_put_special(&rows, get_float8_nan(), h->nans);
 	return (Datum) 0;
@@ -111,8 +122,8 @@ gpu_histogram_auto_quantile(PG_FUNCTION_ARGS)
 		int64 count = *bin_window_at(&h->bins, bin);
 
 		if (count > 0 && (double) (before + count) >= target)
-			PG_RETURN_FLOAT8(histogram_interpolate(Max(edge_of(h, bin), h->min),
-												   Min(edge_of(h, bin + 1), h->max),
+			PG_RETURN_FLOAT8(histogram_interpolate(Max(lower_bound(h, bin), h->min),
+												   Min(upper_bound(h, bin), h->max),
 												   (target - (double) before) / (double) count));
 		before += count;
 	}

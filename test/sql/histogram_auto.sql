@@ -40,7 +40,7 @@ CREATE FUNCTION auto_actual(h gpuagg_state) RETURNS text IMMUTABLE LANGUAGE sql 
 	SELECT concat_ws(' ', i.nulls, coalesce(max(b.count) FILTER (WHERE b.lower = '-inf' AND bin IS NULL), 0), coalesce(max(b.count) FILTER (WHERE b.lower = 'inf'), 0),
 		coalesce(max(b.count) FILTER (WHERE b.lower = 'nan'), 0),
 		max(CASE WHEN i.width = 'inf' THEN 1024 ELSE auto_exponent(i.width) + length(ltrim(auto_mantissa(i.width)::bit(53)::text, '0')) - 1 END),
-		string_agg(format('%s:%s', CASE WHEN i.width = 'inf' THEN CASE WHEN b.lower < 0 THEN -1 ELSE 0 END WHEN b.lower = '-inf' THEN (b.upper / i.width)::int8 - 1
+		string_agg(format('%s:%s', CASE WHEN i.width = 'inf' THEN CASE WHEN b.lower < 0 THEN -1 ELSE 0 END WHEN b.lower = -1.7976931348623157e308 THEN (b.upper / i.width)::int8 - 1
 			ELSE (b.lower / i.width)::int8 END, b.count), ' ' ORDER BY bin) FILTER (WHERE bin > 0 AND b.count > 0))
 	FROM gpu_histogram_auto_info(h) i LEFT JOIN gpu_histogram_auto_bins(h) b ON true GROUP BY i.nulls $$;
 SELECT x, auto_exponent(x), auto_mantissa(x), auto_bin(x, -1), auto_bin(x, 3) FROM unnest('{0,1,-1,-0.25,17,5e-324,-1e300}'::float8[]) x;
@@ -130,6 +130,13 @@ SELECT x, auto_actual(gpu_histogram_auto(x, 2) OVER (ORDER BY x ROWS BETWEEN 2 P
 
 -- bins, information, quantiles
 SELECT * FROM gpu_histogram_auto_bins((SELECT gpu_histogram_auto(x, 6) FROM unnest('{0.5,1,1,2,2.5,inf,nan,nan,-inf,NULL}'::float8[]) x));
+-- bounds beyond the greatest float8: one bin's bounds hold each finite value, and no bin's bounds hold an infinity
+SELECT nbins, b.bin, b.lower, b.upper, b.count FROM unnest(ARRAY[2, 4, 10]) nbins,
+	LATERAL gpu_histogram_auto_bins((SELECT gpu_histogram_auto(x, nbins) FROM unnest('{-1.7976931348623157e308,0,1.7976931348623157e308,inf,-inf}'::float8[]) x)) b;
+SELECT n, nbins, v, holding FROM auto_cases, unnest(ARRAY[2, 3, 10, 1000]) nbins, LATERAL unnest(x) v,
+	LATERAL (SELECT count(*) AS holding FROM gpu_histogram_auto_bins((SELECT gpu_histogram_auto(w, nbins) FROM unnest(x) w)) b
+		WHERE bin IS NOT NULL AND v >= lower AND v < upper) h
+WHERE v IS NOT NULL AND holding <> CASE WHEN v IN ('inf', '-inf', 'nan') THEN 0 ELSE 1 END;
 SELECT i.* FROM auto_cases, LATERAL gpu_histogram_auto_info((SELECT gpu_histogram_auto(v, 10) FROM unnest(x) v)) i ORDER BY n;
 SELECT f, gpu_histogram_auto_quantile((SELECT gpu_histogram_auto(x, 6) FROM unnest('{0.5,1,1,2,2.5}'::float8[]) x), f) FROM unnest('{0,0.2,0.5,0.9,1}'::float8[]) f;
 SELECT gpu_histogram_auto(x, 3) IS NULL AS none, gpu_histogram_auto_quantile(gpu_histogram_auto(NULL, 3), 0.5), gpu_histogram_auto_quantile(NULL, 0.5) FROM auto_rows WHERE false;
