@@ -5,7 +5,11 @@
  * It runs one query over the table, with the privileges and the row security of its caller. The
  * query has a record of aggregates for each column that the caller may read: numbers of values and
  * of distinct ones, extremes where the type has an order, gpu_summary of numbers and times, and the
- * most frequent value. All names in it are qualified.
+ * most frequent value.
+ *
+ * The query runs what it names, whatever others define: names of core are qualified, and aggregates
+ * of the extension, in whose schema others may write overloads, are given by their OIDs. They are
+ * parameters in the query's text, for which the parser gets the calls.
  */
 #include "postgres.h"
 
@@ -14,6 +18,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/transam.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -21,6 +26,14 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_agg.h"
+#include "parser/parse_clause.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_func.h"
+#include "parser/parser.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -31,6 +44,7 @@
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
+#include "aggregates/partial_call.h"
 #include "common/compat.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_describe);
@@ -110,6 +124,39 @@ typedef struct ColumnInfo
 	int place;     /* number of the record in the query's result; 0: none */
 } ColumnInfo;
 
+/* A call of an aggregate of the extension. */
+typedef struct OwnCall
+{
+	Oid aggregate;
+	Oid types[2]; /* declared ones */
+	int nargs;    /* a second argument is 1 */
+	const char *argument;
+	const char *filter; /* NULL: none */
+} OwnCall;
+
+/* A query over columns of the table. */
+typedef struct DescribeQuery
+{
+	StringInfoData text;
+	List *calls; /* of OwnCall: parameter n is the n-th one */
+} DescribeQuery;
+
+/* ---- the text of the query ------------------------------------------------------------- */
+
+/* Adds a call of an aggregate of the extension to a query. Returns its place in the text. */
+static char *
+own_call(DescribeQuery *query, const char *name, OwnCall call)
+{
+	OwnCall *copy = palloc(sizeof(OwnCall));
+
+	*copy = call;
+	copy->aggregate = partial_own_function(name, call.types, call.nargs);
+	if (!OidIsValid(copy->aggregate))
+		elog(ERROR, "aggregate %s of the extension does not exist", name);
+	query->calls = lappend(query->calls, copy);
+	return psprintf("$%d", list_length(query->calls));
+}
+
 /* Returns what can be computed with the type's values. */
 static Measure
 measure_of(Oid type)
@@ -139,7 +186,7 @@ measure_of(Oid type)
  * for some types that have one.
  */
 static char *
-extreme_of(const char *home, const char *column, Oid type, bool greatest)
+extreme_of(DescribeQuery *query, const char *column, Oid type, bool greatest)
 {
 	const char *name = greatest ? "max" : "min";
 	Oid base = getBaseType(type);
@@ -151,7 +198,10 @@ extreme_of(const char *home, const char *column, Oid type, bool greatest)
 		return psprintf("pg_catalog.%s(%s)", name, column);
 	if (!OidIsValid(get_array_type(type)))
 		return NULL;
-	return psprintf("(%s.gpu_%s_n(%s, 1))[1]", home, name, column);
+	return psprintf(
+		"(%s)[1]",
+		own_call(query, greatest ? "gpu_max_n" : "gpu_min_n",
+				 (OwnCall){.types = {ANYELEMENTOID, INT4OID}, .nargs = 2, .argument = column}));
 }
 
 /*
@@ -228,46 +278,101 @@ shown_extreme(const char *extreme, const Form_pg_attribute attribute)
 
 /* Appends the record of a column: its members as they are listed. */
 static void
-append_record(StringInfo query, const char *home, const Form_pg_attribute attribute)
+append_record(DescribeQuery *query, const Form_pg_attribute attribute)
 {
+	StringInfo text = &query->text;
 	const char *column = psprintf("d.%s", quote_identifier(NameStr(attribute->attname)));
 	Oid type = attribute->atttypid;
 	TypeCacheEntry *entry =
 		lookup_type_cache(type, TYPECACHE_HASH_PROC | TYPECACHE_HASH_EXTENDED_PROC);
-	char *min = extreme_of(home, column, type, false);
-	char *max = extreme_of(home, column, type, true);
+	char *min = extreme_of(query, column, type, false);
+	char *max = extreme_of(query, column, type, true);
 
-	appendStringInfo(query, ", ROW(pg_catalog.count(%s)", column);
-	if (OidIsValid(entry->hash_extended_proc))
-		appendStringInfo(query, ", %s.gpu_approx_count_distinct(%s)", home, column);
-	else
-		appendStringInfoString(query, ", NULL");
-	if (min)
-		appendStringInfo(query, ", %s, %s", shown_extreme(min, attribute),
-						 shown_extreme(max, attribute));
-	else
-		appendStringInfoString(query, ", NULL, NULL");
-	if (measure_of(type) == MEASURE_NONE)
-		appendStringInfoString(query, ", NULL");
-	else
-		appendStringInfo(query, ", %s.gpu_summary(%s)", home, number_of(column, type));
+	appendStringInfo(text, ", ROW(pg_catalog.count(%s), %s, %s, %s", column,
+					 !OidIsValid(entry->hash_extended_proc) ?
+						 "NULL" :
+						 own_call(query, "gpu_approx_count_distinct",
+								  (OwnCall){.types = {ANYOID}, .nargs = 1, .argument = column}),
+					 min ? shown_extreme(min, attribute) : "NULL",
+					 max ? shown_extreme(max, attribute) : "NULL");
+	appendStringInfo(
+		text, ", %s",
+		measure_of(type) == MEASURE_NONE ?
+			"NULL" :
+			own_call(
+				query, "gpu_summary",
+				(OwnCall){.types = {FLOAT8OID}, .nargs = 1, .argument = number_of(column, type)}));
 	if (OidIsValid(entry->hash_proc))
 	{
-		const char *top =
-			psprintf("((%s.gpu_top_k(%s, 1) FILTER (WHERE %s))"
-					 " OPERATOR(pg_catalog.->) 0)",
-					 home, counted_value(column, type), counted_condition(column, attribute));
+		const char *top = own_call(query, "gpu_top_k",
+								   (OwnCall){.types = {ANYELEMENTOID, INT4OID},
+											 .nargs = 2,
+											 .argument = counted_value(column, type),
+											 .filter = counted_condition(column, attribute)});
 
+		top = psprintf("(%s OPERATOR(pg_catalog.->) 0)", top);
 		appendStringInfo(
-			query,
+			text,
 			", %s OPERATOR(pg_catalog.->>) 'value',"
 			" (%s OPERATOR(pg_catalog.->>) 'count')::pg_catalog.int8 OPERATOR(pg_catalog.-)"
 			" (%s OPERATOR(pg_catalog.->>) 'error')::pg_catalog.int8)",
 			top, top, top);
 	}
 	else
-		appendStringInfoString(query, ", NULL, NULL)");
+		appendStringInfoString(text, ", NULL, NULL)");
 }
+
+/* ---- the parser's part ------------------------------------------------------------------ */
+
+/* Returns the parsed text of an expression. */
+static Node *
+parse_text(const char *text)
+{
+	const SelectStmt *select = castNode(
+		SelectStmt, linitial_node(RawStmt, raw_parser(text, RAW_PARSE_PLPGSQL_EXPR))->stmt);
+
+	return linitial_node(ResTarget, select->targetList)->val;
+}
+
+/* Hook of the parser: returns the call that a parameter of the query stands for. */
+static Node *
+call_of_parameter(ParseState *pstate, ParamRef *parameter)
+{
+	const DescribeQuery *query = pstate->p_ref_hook_state;
+	OwnCall call = *(OwnCall *) list_nth(query->calls, parameter->number - 1);
+	Aggref *aggref = makeNode(Aggref);
+	Node *argument = transformExpr(pstate, parse_text(call.argument), pstate->p_expr_kind);
+	Oid types[2] = {exprType(argument), INT4OID};
+	List *arguments = list_make1(argument);
+
+	if (call.nargs > 1)
+		arguments = lappend(
+			arguments,
+			makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(1), false, true));
+	aggref->aggfnoid = call.aggregate;
+	aggref->aggtype = enforce_generic_type_consistency(types, call.types, call.nargs,
+													   get_func_rettype(call.aggregate), false);
+	make_fn_arguments(pstate, arguments, types, call.types);
+	aggref->aggkind = AGGKIND_NORMAL;
+	aggref->aggsplit = AGGSPLIT_SIMPLE;
+	aggref->aggno = aggref->aggtransno = -1;
+	aggref->location = parameter->location;
+	if (call.filter)
+		aggref->aggfilter = (Expr *) transformWhereClause(pstate, parse_text(call.filter),
+														  EXPR_KIND_FILTER, "FILTER");
+	transformAggregateCall(pstate, aggref, arguments, NIL, false);
+	return (Node *) aggref;
+}
+
+/* Makes the parser ask for the calls of a query, each time that it is parsed. */
+static void
+set_up_parser(ParseState *pstate, void *query)
+{
+	pstate->p_ref_hook_state = query;
+	pstate->p_paramref_hook = call_of_parameter;
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
 
 /* Raises an error if the relation has no rows that can be selected. */
 static void
@@ -319,6 +424,8 @@ read_columns(Relation rel, int *n)
 	}
 	return columns;
 }
+
+/* ---- the result ------------------------------------------------------------------------- */
 
 /* Replaces a member by its text, as the output function of its type writes it. */
 static void
@@ -502,30 +609,29 @@ put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, isnull);
 }
 
-/*
- * Runs a query over n columns of the relation with this name, and adds their rows.  home: the
- * extension's schema
- */
+/* Runs a query over n columns of the relation with this name, and adds their rows. */
 static void
-describe_columns(ReturnSetInfo *rsinfo, const char *home, const char *relation, ColumnInfo *columns,
-				 int n)
+describe_columns(ReturnSetInfo *rsinfo, const char *relation, ColumnInfo *columns, int n)
 {
-	StringInfoData query;
+	DescribeQuery query = {0};
+	SPIPlanPtr plan;
 	int places = 1; /* columns of the query's result; the first is the number of rows */
 	int64 rows;
 	bool isnull;
 
-	initStringInfo(&query);
-	appendStringInfoString(&query, "SELECT pg_catalog.count(*)");
+	initStringInfo(&query.text);
+	appendStringInfoString(&query.text, "SELECT pg_catalog.count(*)");
 	for (int i = 0; i < n; i++)
 	{
 		if (!columns[i].readable)
 			continue;
-		append_record(&query, home, &columns[i].attribute);
+		append_record(&query, &columns[i].attribute);
 		columns[i].place = ++places;
 	}
-	appendStringInfo(&query, " FROM %s AS d", relation);
-	if (SPI_execute(query.data, true, 0) != SPI_OK_SELECT || SPI_processed != 1)
+	appendStringInfo(&query.text, " FROM %s AS d", relation);
+	plan = SPI_prepare_params(query.text.data, set_up_parser, &query, CURSOR_OPT_PARALLEL_OK);
+	if (plan == NULL || SPI_execute_plan(plan, NULL, NULL, true, 0) != SPI_OK_SELECT ||
+		SPI_processed != 1)
 		elog(ERROR, "query over the columns of a table failed");
 	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	for (int i = 0; i < n; i++)
@@ -534,7 +640,9 @@ describe_columns(ReturnSetInfo *rsinfo, const char *home, const char *relation, 
 		put_column(rsinfo, &columns[i], rows);
 	}
 	SPI_freetuptable(SPI_tuptable);
-	pfree(query.data);
+	SPI_freeplan(plan);
+	list_free_deep(query.calls);
+	pfree(query.text.data);
 }
 
 /*
@@ -545,8 +653,6 @@ Datum
 gpuagg_describe(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	const char *home =
-		quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
 	Relation rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	const char *relation;
 	ColumnInfo *columns;
@@ -564,7 +670,7 @@ gpuagg_describe(PG_FUNCTION_ARGS)
 	{
 		int some = Min(n - done, QUERY_COLUMNS);
 
-		describe_columns(rsinfo, home, relation, columns + done, some);
+		describe_columns(rsinfo, relation, columns + done, some);
 		done += some;
 	} while (done < n);
 	SPI_finish();

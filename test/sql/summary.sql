@@ -202,6 +202,17 @@ CREATE TYPE trap.text AS (x int);
 CREATE FUNCTION trap.lower_int(int8, int8) RETURNS int8 LANGUAGE sql AS 'SELECT 1 / 0';
 CREATE OPERATOR trap.- (LEFTARG = int8, RIGHTARG = int8, FUNCTION = trap.lower_int);
 SELECT x.extnamespace::regnamespace AS home FROM pg_extension x WHERE extname = 'gpuagg' \gset
+-- overloads in the extension's schema are not called either
+CREATE FUNCTION :home.gpu_approx_count_distinct(int) RETURNS int LANGUAGE sql AS 'SELECT 1 / 0';
+CREATE FUNCTION :home.gpu_top_k(int, int) RETURNS jsonb LANGUAGE sql AS 'SELECT jsonb_build_array(1 / 0)';
+CREATE FUNCTION :home.gpu_max_n(bool, int) RETURNS bool[] LANGUAGE sql AS 'SELECT ARRAY[1 / 0 > 0]';
+CREATE FUNCTION :home.gpu_min_n(x bool, n int) RETURNS bool[] LANGUAGE sql AS 'SELECT ARRAY[1 / 0 > 0]';
+CREATE FUNCTION :home.gpu_summary(int) RETURNS gpuagg_summary LANGUAGE sql AS 'SELECT (1 / 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)';
+CREATE VIEW flags AS SELECT i, i > 1 AS flag FROM generate_series(1, 3) i;
+SELECT gpu_max_n(flag, 1) FROM flags;
+SELECT name, count, distinct_values, min, max, median, most_frequent, frequency FROM gpuagg_describe('flags');
+DROP VIEW flags;
+DROP FUNCTION :home.gpu_approx_count_distinct(int), :home.gpu_top_k(int, int), :home.gpu_max_n(bool, int), :home.gpu_min_n(bool, int), :home.gpu_summary(int);
 SET search_path = trap, pg_catalog, public;
 SELECT name, count, min, most_frequent FROM :home.gpuagg_describe('public.kids');
 SET search_path = '';
