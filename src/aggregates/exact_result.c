@@ -8,9 +8,15 @@
  *	n * sum((x - mean(x)) * (y - mean(y))) = n * Sxy - Sx * Sy
  *
  * So each result is a quotient of two such numbers, or the root of one.
+ *
+ * Numbers of any length take long.  So most results are computed from approximations first, whose
+ * errors are bounded: if all numbers within the bound are rounded to the same double, that is the
+ * result (Ziv's strategy).  The centred sums themselves are exact, since they may be differences of
+ * large numbers.
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "utils/float.h"
@@ -67,15 +73,146 @@ sum_result(Sums *sums, ExactFormat format)
 	return finite_result(sums, exact_round(&sum, format));
 }
 
+/* ---- approximations --------------------------------------------------------------------- */
+
+/* Words of a centred sum times n, if its sums are short enough. */
+#define SHORT_WORDS 4
+
+/*
+ * An approximation is off by less than 2^-62 of its value, and so a result, which has at most three
+ * of them, a quotient and a root, by less than 2^-59.
+ */
+#define RESULT_MARGIN 0x1p-58L
+
+/* The formats of long double that have approximations; all numbers are in their range. */
+#define HAS_APPROXIMATIONS (LDBL_MANT_DIG >= 64 && LDBL_MAX_EXP >= 16384)
+
+/* Sets the na + nb words of r to a * b. */
+static inline void
+multiply_words(uint64 *r, const uint64 *a, int na, const uint64 *b, int nb)
+{
+	memset(r, 0, (na + nb) * sizeof(uint64));
+	for (int i = 0; i < na; i++)
+	{
+		uint64 carry = 0;
+
+		for (int j = 0; j < nb; j++)
+		{
+			gpuagg_u128 sum = (gpuagg_u128) a[i] * b[j] + r[i + j] + carry;
+
+			r[i + j] = (uint64) sum;
+			carry = (uint64) (sum >> 64);
+		}
+		r[i + nb] = carry;
+	}
+}
+
+/* Changes the sign of an integer of n words in two's complement, if `negative`. */
+static inline void
+negate_words(uint64 *words, int n, bool negative)
+{
+	uint64 carry = negative;
+
+	for (int i = 0; negative && i < n; i++)
+	{
+		words[i] = ~words[i] + carry;
+		carry = carry && words[i] == 0;
+	}
+}
+
+/* Returns 2^exponent times an integer above 0 of SHORT_WORDS words. */
+static long double
+approximate(const uint64 *words, int exponent)
+{
+	int last = SHORT_WORDS - 1;
+
+	while (last > 1 && words[last] == 0)
+		last--;
+	return ldexpl((long double) words[last] * 0x1p64L + (long double) words[last - 1],
+				  exponent + 64 * (last - 1));
+}
+
+/*
+ * Sets *r to about n times the centred sum of products, 0 only if it is 0.  Returns false if its
+ * sums are long, or not in windows.
+ */
+static bool
+approximate_centred(long double *r, const Sums *sums, int product)
+{
+	const ExactState *state = sums->state;
+	int x = product == EXACT_YY ? 1 : 0, y = product == EXACT_XX ? 0 : 1;
+	gpuagg_i128 a = state->sum[x], b = state->sum[y];
+	gpuagg_u128 limit = (gpuagg_u128) 1 << 126;
+	uint64 n = (uint64) state->n;
+	uint64 sum[SHORT_WORDS], squares[SHORT_WORDS], factors[2][2], window[3];
+	uint64 sign = state->product[product][2] >> 63 ? PG_UINT64_MAX : 0;
+	uint64 borrow = 0;
+	bool negative;
+
+	if (!HAS_APPROXIMATIONS || sums->total || n >> 62 != 0 ||
+		(gpuagg_u128) a + limit >= 2 * limit || (gpuagg_u128) b + limit >= 2 * limit ||
+		state->product[product][3] != sign || state->product[product][4] != sign)
+		return false;
+	memcpy(window, state->product[product], sizeof(window));
+	negate_words(window, 3, sign != 0);
+	multiply_words(sum, window, 3, &n, 1);
+	negate_words(sum, SHORT_WORDS, sign != 0);
+	memcpy(factors[0], &a, sizeof(a));
+	memcpy(factors[1], &b, sizeof(b));
+	negate_words(factors[0], 2, a < 0);
+	negate_words(factors[1], 2, b < 0);
+	multiply_words(squares, factors[0], 2, factors[1], 2);
+	negate_words(squares, SHORT_WORDS, (a < 0) != (b < 0));
+	for (int i = 0; i < SHORT_WORDS; i++)
+	{
+		gpuagg_u128 difference = (gpuagg_u128) sum[i] - squares[i] - borrow;
+
+		sum[i] = (uint64) difference;
+		borrow = (uint64) (difference >> 64) & 1;
+	}
+	negative = sum[SHORT_WORDS - 1] >> 63;
+	negate_words(sum, SHORT_WORDS, negative);
+	*r = approximate(sum, 2 * EXACT_LOWEST_POSITION + state->unit[x] + state->unit[y]);
+	if (negative)
+		*r = -*r;
+	return true;
+}
+
+/* Sets *r to what all numbers near an approximation of a result are rounded to, if that is one. */
+static bool
+round_certainly(double *r, long double value)
+{
+	long double margin = fabsl(value) * RESULT_MARGIN;
+
+	*r = (double) (value - margin);
+	return *r == (double) (value + margin);
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
+
 /* Returns the mean of variable i. */
 static double
 mean_result(Sums *sums, int i)
 {
 	ExactNumber sum;
 	ExactNumber count;
+	double result;
 
 	if (has_specials(sums->state, i))
 		return special_sum(sums->state, i);
+	if (HAS_APPROXIMATIONS && !sums->total)
+	{
+		gpuagg_i128 a = sums->state->sum[i];
+		uint64 words[SHORT_WORDS] = {0};
+		long double approximation;
+
+		memcpy(words, &a, sizeof(a));
+		negate_words(words, 2, a < 0);
+		approximation = approximate(words, EXACT_LOWEST_POSITION + sums->state->unit[i]) /
+			(long double) sums->state->n;
+		if (round_certainly(&result, a < 0 ? -approximation : approximation))
+			return finite_result(sums, result);
+	}
 	exact_sum_number(&sum, sums->state, sums->total, i);
 	exact_from_count(&count, sums->state->n);
 	return finite_result(sums, exact_divide(&sum, &count, false));
@@ -102,10 +239,18 @@ centred_result(Sums *sums, int product, uint64 divisor, bool root)
 {
 	const ExactState *state = sums->state;
 	ExactNumber sum, n, count, both;
+	long double approximation;
+	double result;
 
 	if (has_specials(state, product == EXACT_YY ? 1 : 0) ||
 		has_specials(state, product == EXACT_XX ? 0 : 1))
 		return get_float8_nan();
+	if (approximate_centred(&approximation, sums, product))
+	{
+		approximation /= (long double) state->n * (long double) divisor;
+		if (round_certainly(&result, root ? sqrtl(approximation) : approximation))
+			return finite_result(sums, result);
+	}
 	centred(&sum, sums, product);
 	exact_from_count(&n, state->n);
 	exact_from_count(&count, divisor);
@@ -118,9 +263,12 @@ static bool
 is_constant(const Sums *sums, int i)
 {
 	ExactNumber sum;
+	long double approximation;
 
 	if (has_specials(sums->state, i))
 		return false;
+	if (approximate_centred(&approximation, sums, i == 0 ? EXACT_XX : EXACT_YY))
+		return approximation == 0;
 	centred(&sum, sums, i == 0 ? EXACT_XX : EXACT_YY);
 	return sum.n == 0;
 }
@@ -130,6 +278,12 @@ static double
 slope_result(Sums *sums)
 {
 	ExactNumber sxy, sxx;
+	long double a, b;
+	double result;
+
+	if (approximate_centred(&a, sums, EXACT_XY) && approximate_centred(&b, sums, EXACT_XX) &&
+		round_certainly(&result, a / b))
+		return finite_result(sums, result);
 
 	centred(&sxy, sums, EXACT_XY);
 	centred(&sxx, sums, EXACT_XX);
@@ -161,7 +315,13 @@ correlation_result(const Sums *sums, bool root)
 {
 	ExactNumber a, b, numerator, denominator;
 	bool negative;
+	long double sxx, sxy, syy;
+	double result;
 
+	if (approximate_centred(&sxx, sums, EXACT_XX) && approximate_centred(&sxy, sums, EXACT_XY) &&
+		approximate_centred(&syy, sums, EXACT_YY) &&
+		round_certainly(&result, root ? sxy / sqrtl(sxx * syy) : sxy * sxy / (sxx * syy)))
+		return result;
 	centred(&a, sums, EXACT_XY);
 	negative = a.negative;
 	exact_multiply(&numerator, &a, &a);
