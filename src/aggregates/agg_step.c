@@ -28,3 +28,11 @@ agg_step(const FmgrInfo *transfn)
 	}
 	return NULL;
 }
+
+AggSteps
+agg_steps(const FmgrInfo *transfn)
+{
+	AggSteps steps = value_counts_steps(transfn);
+
+	return steps ? steps : sketch_steps(transfn);
+}

@@ -17,4 +17,7 @@
  */
 extern AggStep agg_step(const FmgrInfo *transfn);
 
+/* Returns the function that replaces such steps of consecutive rows, or NULL. */
+extern AggSteps agg_steps(const FmgrInfo *transfn);
+
 #endif /* GPUAGG_AGG_STEP_H */

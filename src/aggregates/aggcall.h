@@ -46,4 +46,7 @@ aggregate_state(FunctionCallInfo fcinfo, int i)
  */
 typedef bool (*AggStep)(Datum state, const NullableDatum *args);
 
+/* Does the same for n rows of an aggregate with one argument, whose values are not NULL. */
+typedef bool (*AggSteps)(Datum state, const Datum *values, int n);
+
 #endif /* GPUAGG_AGGCALL_H */

@@ -469,6 +469,21 @@ sketch_step(const FmgrInfo *transfn)
 	return transfn->fn_addr == gpuagg_sketch_transfn ? step_with_fraction : NULL;
 }
 
+/* Steps of gpu_approx_percentile_state. */
+static bool
+steps(Datum state, const Datum *values, int n)
+{
+	for (int i = 0; i < n; i++)
+		sketch_add((Sketch *) DatumGetPointer(state), DatumGetFloat8(values[i]));
+	return true;
+}
+
+AggSteps
+sketch_steps(const FmgrInfo *transfn)
+{
+	return sketch_step(transfn) == step ? steps : NULL;
+}
+
 /* ---- counted values ----------------------------------------------------------------- */
 
 static bool

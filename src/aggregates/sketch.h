@@ -69,4 +69,7 @@ extern const AggTally *sketch_tally(const FmgrInfo *transfn);
 /* Returns the step that replaces a transition function of sketches, or NULL. */
 extern AggStep sketch_step(const FmgrInfo *transfn);
 
+/* Returns the function that replaces such steps of consecutive rows, or NULL. */
+extern AggSteps sketch_steps(const FmgrInfo *transfn);
+
 #endif /* GPUAGG_SKETCH_H */

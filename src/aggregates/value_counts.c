@@ -51,6 +51,9 @@
 #define LEAST_COUNTERS 256
 #define MOST_BYTES ((Size) 4 * 1024 * 1024)
 
+/* With fewer entries, all of them are in the CPU's caches anyway. */
+#define LEAST_ENTRIES_TO_WAIT 64
+
 static const char *const form_names[] = {"gpu_value_counts", "gpu_top_k", "gpu_entropy"};
 
 PG_FUNCTION_INFO_V1(gpuagg_value_counts_transfn);
@@ -249,6 +252,33 @@ add_value(ValueCounts *state, Datum value)
 	}
 }
 
+void
+value_counts_flush(ValueCounts *state)
+{
+	if (state->nwaiting == 0)
+		return;
+	value_table_count(state->table, state->waiting, state->nwaiting);
+	state->rows += state->nwaiting;
+	state->nwaiting = 0;
+}
+
+/* Counts a row as add_value() does, now or later. The table must be simple. */
+static inline void
+add_value_later(ValueCounts *state, Datum value)
+{
+	/* in gpu_top_k, each new value may free places */
+	if (state->form == FORM_TOP_K || state->table->n < LEAST_ENTRIES_TO_WAIT)
+	{
+		add_value(state, value);
+		return;
+	}
+	if (state->waiting == NULL)
+		state->waiting = MemoryContextAlloc(state->table->cxt, VALUE_TABLE_COUNTED * sizeof(Datum));
+	state->waiting[state->nwaiting++] = value;
+	if (state->nwaiting == VALUE_TABLE_COUNTED)
+		value_counts_flush(state);
+}
+
 /* Transition function of the aggregates: (state, x) or (state, x, k). */
 static Datum
 count_value(FunctionCallInfo fcinfo, CountsForm form)
@@ -271,6 +301,7 @@ count_value(FunctionCallInfo fcinfo, CountsForm form)
 		state->nulls++;
 		PG_RETURN_POINTER(state);
 	}
+	value_counts_flush(state);
 	add_value(state, PG_GETARG_DATUM(1));
 	PG_RETURN_POINTER(state);
 }
@@ -304,7 +335,7 @@ step(Datum value, const NullableDatum *args)
 
 	if (args[0].isnull || state->k != 0 || !value_table_is_simple(state->table))
 		return false;
-	add_value(state, args[0].value);
+	add_value_later(state, args[0].value);
 	return true;
 }
 
@@ -317,7 +348,7 @@ step_with_k(Datum value, const NullableDatum *args)
 	if (args[0].isnull || args[1].isnull || state->k != DatumGetInt32(args[1].value) ||
 		!value_table_is_simple(state->table))
 		return false;
-	add_value(state, args[0].value);
+	add_value_later(state, args[0].value);
 	return true;
 }
 
@@ -330,6 +361,25 @@ value_counts_step(const FmgrInfo *transfn)
 	return transfn->fn_nargs == 2 ? step : step_with_k;
 }
 
+/* Steps of the aggregates without k. */
+static bool
+steps(Datum value, const Datum *values, int n)
+{
+	ValueCounts *state = (ValueCounts *) DatumGetPointer(value);
+
+	if (state->k != 0 || !value_table_is_simple(state->table))
+		return false;
+	for (int i = 0; i < n; i++)
+		add_value_later(state, values[i]);
+	return true;
+}
+
+AggSteps
+value_counts_steps(const FmgrInfo *transfn)
+{
+	return value_counts_step(transfn) == step ? steps : NULL;
+}
+
 /* ---- counted values -------------------------------------------------------------------- */
 
 /* Adds a value that comes once, with all of its rows. */
@@ -340,6 +390,7 @@ add_counted(void *arg, Datum value, int64 count)
 	bool found;
 	int64 number;
 
+	value_counts_flush(state);
 	add_rows(&state->rows, count);
 	if (state->form == FORM_TOP_K && count <= state->floor)
 		return;
@@ -433,12 +484,15 @@ add_entry(ValueTable *table, int64 number, int64 count, int64 error)
  * Several values of *from may be equal in *to, whose collation may be another one.
  */
 static void
-merge_values(ValueCounts *to, const ValueCounts *from)
+merge_values(ValueCounts *to, ValueCounts *from)
 {
 	ValueTable *table = to->table;
-	int64 before = table->n;
+	int64 before;
 	bool *missing = NULL; /* [entry] whether it is not in *from; NULL: that does not matter */
 
+	value_counts_flush(to);
+	value_counts_flush(from);
+	before = table->n;
 	add_rows(&to->rows, from->rows);
 	add_rows(&to->nulls, from->nulls);
 	if (from->floor > 0)
@@ -512,13 +566,14 @@ value_counts_conversions(void)
 Datum
 gpuagg_value_counts_serialize(PG_FUNCTION_ARGS)
 {
-	const ValueCounts *state = (ValueCounts *) PG_GETARG_POINTER(0);
+	ValueCounts *state = (ValueCounts *) PG_GETARG_POINTER(0);
 	const ValueTable *table = state->table;
 	MemoryContext conversions = value_counts_conversions();
 	MemoryContext old;
 	StringInfoData buf;
 
 	aggregate_context(fcinfo);
+	value_counts_flush(state);
 	pq_begintypsend(&buf);
 	pq_sendbyte(&buf, state->form);
 	portable_put_type(&buf, table->type->type_id);

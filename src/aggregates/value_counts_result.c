@@ -153,6 +153,8 @@ state_argument(FunctionCallInfo fcinfo, CountsForm form)
 
 	if (state && state->form != form)
 		portable_invalid("kind");
+	if (state)
+		value_counts_flush(state);
 	return state;
 }
 

@@ -197,17 +197,42 @@ replace_value(ValueTable *table, ValueEntry *entry, Datum value)
 		pfree(DatumGetPointer(old));
 }
 
+/* Returns the hash of a value that is compared by its canonical bits. */
+static inline uint32
+hash_bits(const ValueTable *table, Datum value)
+{
+	return hash_finish(hash_fold(table->seed, value));
+}
+
+/* Adds an entry for a value that has none. Returns its number. */
+static int64
+add_entry(ValueTable *table, Datum value, uint32 hash)
+{
+	Datum copy;
+	int64 number;
+
+	value_table_reserve(table, 1);
+	copy = argtype_copy(table->type, value, table->cxt);
+	number = table->n++;
+	table->entries[number] = (ValueEntry){.value = copy, .count = 0, .hash = hash};
+	table->bytes += value_bytes(table, copy);
+	if (table->errors)
+		table->errors[number] = 0;
+	if (table->nslots > 0)
+		fill_slot(table, number);
+	return number;
+}
+
 int64
 value_table_enter(ValueTable *table, Datum value, bool *found)
 {
 	int64 number;
 	uint32 hash;
-	Datum copy;
 
 	if (table->by_bits)
 	{
 		value = canonical_bits(table->type->typlen, value);
-		hash = hash_finish(hash_fold(table->seed, value));
+		hash = hash_bits(table, value);
 	}
 	else
 	{
@@ -224,16 +249,39 @@ value_table_enter(ValueTable *table, Datum value, bool *found)
 			replace_value(table, &table->entries[number], value);
 		return number;
 	}
-	value_table_reserve(table, 1);
-	copy = argtype_copy(table->type, value, table->cxt);
-	number = table->n++;
-	table->entries[number] = (ValueEntry){.value = copy, .count = 0, .hash = hash};
-	table->bytes += value_bytes(table, copy);
-	if (table->errors)
-		table->errors[number] = 0;
-	if (table->nslots > 0)
-		fill_slot(table, number);
-	return number;
+	return add_entry(table, value, hash);
+}
+
+/*
+ * Three passes, so that misses of the CPU's caches overlap: the first one prefetches slots, the
+ * second one entries.
+ */
+void
+value_table_count(ValueTable *table, Datum *values, int n)
+{
+	uint32 hashes[VALUE_TABLE_COUNTED];
+
+	Assert(table->by_bits && table->nslots > 0 && n <= VALUE_TABLE_COUNTED);
+	for (int i = 0; i < n; i++)
+	{
+		values[i] = canonical_bits(table->type->typlen, values[i]);
+		hashes[i] = hash_bits(table, values[i]);
+		__builtin_prefetch(&table->slots[hashes[i] & (table->nslots - 1)]);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint32 slot = table->slots[hashes[i] & (table->nslots - 1)];
+
+		__builtin_prefetch(&table->entries[slot > 0 ? slot - 1 : 0], 1);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		int64 number = find_entry(table, values[i], hashes[i]);
+
+		if (number < 0)
+			number = add_entry(table, values[i], hashes[i]);
+		table->entries[number].count++;
+	}
 }
 
 void

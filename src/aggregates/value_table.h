@@ -71,6 +71,15 @@ extern size_t value_table_most_bytes(int64 n, bool has_errors);
  */
 extern int64 value_table_enter(ValueTable *table, Datum value, bool *found);
 
+/* The most values of a call of value_table_count. */
+#define VALUE_TABLE_COUNTED 24
+
+/*
+ * Adds a row to the entry of each of n values, and makes new entries as value_table_enter() does.
+ * The table must be simple, and have slots. Changes the array.
+ */
+extern void value_table_count(ValueTable *table, Datum *values, int n);
+
 /* Makes room for n more entries. */
 extern void value_table_reserve(ValueTable *table, int64 n);
 

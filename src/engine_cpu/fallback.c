@@ -76,6 +76,8 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit, int b
 		call->pertrans.aggref = fallback->aggref;
 		call->seen.possible = spec_ignores_repeats(fallback);
 		call->step = agg_step(&fallback->transfn);
+		call->steps =
+			fallback->nargs == 1 && fallback->filter < 0 ? agg_steps(&fallback->transfn) : NULL;
 		if (exact_sums_take(spec, fallback))
 			fallback_exact_prepare(call, fallback, batch_rows);
 		if (fallback->top_n > 0)
@@ -393,6 +395,37 @@ advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, Fallba
 	advance_state(work, o, fcinfo, fallback_context(work, table, at), state);
 }
 
+/* Advances the states of an aggregate by all rows of a batch. */
+static void
+advance_rows(FallbackWork *work, int o, GroupTable *table, const Batch *batch)
+{
+	const FallbackAgg *fallback = &work->spec->fallbacks[o];
+	FallbackCall *call = &work->calls[o];
+	const Column *first = call->first;
+	bool in_runs =
+		call->steps && !call->uses_seen && first->type == COLUMN_DATUM && first->validity == NULL;
+	int run;
+
+	for (int i = 0; i < batch->nrows; i += run)
+	{
+		uint32 at = table->at[i];
+
+		for (run = 1; in_runs && i + run < batch->nrows && table->at[i + run] == at;)
+			run++;
+		if (in_runs && at != NO_GROUP)
+		{
+			const FallbackState *state = &group_fallbacks(table, group_row_at(table, at))[o];
+
+			prefetch_states(o, fallback, table, batch, i);
+			if (!state->isnull && !state->fresh &&
+				call->steps(state->value, (const Datum *) first->values + i, run))
+				continue;
+		}
+		for (int j = i; j < i + run; j++)
+			advance_row_state(work, o, fallback, call, first, table, batch, j);
+	}
+}
+
 /*
  * Returns whether the states of all groups, of which the first `known` existed before this batch,
  * hold at most `limit` bytes after the batch.  Values that exact aggregates keep apart do not
@@ -425,9 +458,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 	{
 		for (int o = 0; o < work->spec->nfallbacks; o++)
 		{
-			const FallbackAgg *fallback = &work->spec->fallbacks[o];
 			FallbackCall *call = &work->calls[o];
-			const Column *first = call->first;
 
 			if (call->skipped)
 				continue;
@@ -441,8 +472,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 				top_entries_add_batch(&top, batch);
 			}
 			else
-				for (int i = 0; i < batch->nrows; i++)
-					advance_row_state(work, o, fallback, call, first, table, batch, i);
+				advance_rows(work, o, table, batch);
 		}
 		return batch->nrows;
 	}

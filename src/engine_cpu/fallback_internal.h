@@ -32,6 +32,7 @@ typedef struct FallbackCall
 {
 	SeenValues seen;
 	AggStep step;    /* a function that replaces most calls of the transition function, or NULL */
+	AggSteps steps;  /* one that replaces most steps of consecutive rows, or NULL */
 	ExactKind exact; /* exact_sums.c adds the rows to states of this kind; 0: it does not */
 	double *buffer[2];
 	ExactGrid *grid[2];
