@@ -199,6 +199,13 @@ exact_grid_add_others(ExactGrid *grid, const ExactGrid *other)
 /* The number of rows is added to the words of a sum from this bit on. */
 #define COUNT_BIT 96
 
+/*
+ * Sums that take more bytes are not in the CPU's first caches. They are prefetched so many rows
+ * ahead.
+ */
+#define NEAR_BYTES (256 * 1024)
+#define PREFETCH_ROWS 16
+
 #define MOST_WORDS (2 * GRID_SUM_WORDS + 3 * GRID_PRODUCT_WORDS)
 
 GroupNumbers
@@ -273,6 +280,16 @@ add_rows(GridSums *sums, ExactKind kind, const GroupNumbers *numbers, const uint
 		memcpy(all, words, width * sizeof(uint64));
 		return;
 	}
+	if (sums->ngroups * width * sizeof(uint64) > NEAR_BYTES)
+		for (; from < end - PREFETCH_ROWS; from++)
+		{
+			const uint64 *ahead =
+				all + (size_t) ((at[from + PREFETCH_ROWS] >> shift) * inverse) * width;
+
+			__builtin_prefetch(ahead, 1);
+			__builtin_prefetch(ahead + width - 1, 1);
+			add_row(all + (size_t) ((at[from] >> shift) * inverse) * width, kind, x, y, from);
+		}
 	for (int i = from; i < end; i++)
 		add_row(all + (size_t) ((at[i] >> shift) * inverse) * width, kind, x, y, i);
 }
