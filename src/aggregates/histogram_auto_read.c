@@ -53,8 +53,8 @@ upper_bound(const AutoHistogram *h, int64 bin)
 }
 
 /*
- * Returns the lower bound of a bin, which its values are not below. In the place of -2^1024 it is the
- * least finite value, since -Infinity is in no bin.
+ * Returns the lower bound of a bin, which its values are not below. In the place of -2^1024 it is
+ * the least finite value, since -Infinity is in no bin.
  */
 static double
 lower_bound(const AutoHistogram *h, int64 bin)
