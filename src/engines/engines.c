@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 
 #include "engine_cpu/engine_cpu.h"
 #include "engine_cuda/engine_cuda.h"
@@ -77,7 +78,10 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 			spec && spec->ndistincts > 0 ?
 					   "DISTINCT aggregates are not supported by this engine" :
 					   "ordered-set aggregates are not supported by this engine";
-	if (engine_reads_once(&query->input))
+	if (query->input.parallel)
+		return "all distinct or ordered values must fit into memory, and the input of a parallel "
+			   "plan cannot be read twice";
+	if (query->input.read_once)
 		return "all distinct or ordered values must fit into memory, and the input cannot be read "
 			   "twice";
 	return NULL;
@@ -90,13 +94,14 @@ unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 	if (query->input.grouped && !ops->keeps_order)
 		return "sorted input is not supported by this engine";
 	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
-		return "a sum of floats with an ORDER BY must be added in that order";
+		return "a sum of floats with DISTINCT or an ORDER BY must be added in that order";
 	if (ops != engines_default() && sets_unsupported_reason(ops, query))
 		return sets_unsupported_reason(ops, query);
 	if (query->row_engines > MOST_ROW_ENGINES && ops != engines_default())
 		return "too many grouping sets cannot be computed from one another";
-	if (query->fallbacks && !ops->runs_fallbacks)
-		return "an aggregate needs its own transition function, which runs only on the CPU";
+	if (OidIsValid(query->fallback) && !ops->runs_fallbacks)
+		return psprintf("%s needs its own transition function, which runs only on the CPU",
+						get_func_name(query->fallback));
 	if (query->ranked && !ops->runs_fallbacks && query->work.resident == 0)
 		return "the least or greatest text is found on the GPU only among rows that it has cached";
 	/* participants of a parallel plan may have agreed on the support of another engine */

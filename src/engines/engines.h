@@ -16,7 +16,7 @@ typedef struct EngineQuery
 {
 	const AggSpec *spec; /* NULL before execution */
 	EngineInput input;
-	bool fallbacks;    /* there are fallback aggregates other than the following, and exact ones */
+	Oid fallback;      /* a fallback aggregate other than the following, and exact ones; 0: none */
 	bool ordered_sets; /* there are ordered-set aggregates */
 	bool top_n;        /* there are gpu_max_n and its like (FallbackAgg.top_n) */
 	bool tallies;      /* there are aggregates of counted values (FallbackAgg.tally) */

@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "aggregates/agg_tally.h"
 #include "aggregates/partial_call.h"
 #include "composite/composite.h"
 #include "exec/exec.h"
@@ -166,14 +167,19 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 	const AggSpec *spec = state->spec;
 	Oid transfn;
 
+	query->fallback = InvalidOid;
 	query->top_n = spec && spec_has_top_n(spec);
 	query->tallies = spec && spec_has_tallies(spec);
 	query->ranked = spec && spec_has_ranked(spec);
+	/* participants have agreed on the support of the CPU engine if the plan is parallel */
+	for (int o = 0; spec && query->input.parallel && o < spec->nfallbacks; o++)
+		query->tallies |= spec->fallbacks[o].set == 0 && agg_tally(&spec->fallbacks[o].transfn);
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
 		if (!spec->fallbacks[o].unrepresentable_only && spec->fallbacks[o].top_n == 0 &&
 			spec->fallbacks[o].tally == NULL && !spec->fallbacks[o].ranked &&
-			!spec->fallbacks[o].exact && spec_set_of_fallback(spec, o) < 0)
-			query->fallbacks = true;
+			!spec->fallbacks[o].exact && spec_set_of_fallback(spec, o) < 0 &&
+			!OidIsValid(query->fallback))
+			query->fallback = spec->fallbacks[o].aggfnoid;
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
@@ -187,8 +193,8 @@ note_fallbacks(EngineQuery *query, const GpuAggState *state)
 			query->ranked = true;
 		else if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
 				 aggmap_is_fallback(aggref->aggfnoid, &transfn) &&
-				 !aggmap_is_exact(aggref->aggfnoid))
-			query->fallbacks = true;
+				 !aggmap_is_exact(aggref->aggfnoid) && !OidIsValid(query->fallback))
+			query->fallback = aggref->aggfnoid;
 	}
 }
 

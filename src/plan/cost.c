@@ -166,7 +166,7 @@ fallback_cost(GroupQuery *query, EngineQuery *engine)
 			else if (aggmap_is_ranked(aggref))
 				engine->ranked = true;
 			else if (!aggmap_is_exact(aggref->aggfnoid))
-				engine->fallbacks = true;
+				engine->fallback = aggref->aggfnoid;
 		}
 	}
 	return cost.per_tuple;
@@ -185,7 +185,7 @@ plan_hashes_ordered(GroupQuery *query)
 	Path *input = query->input_rel->cheapest_total_path;
 
 	(void) fallback_cost(query, &engine);
-	return (engine.fallbacks || engine.tallies || engine.ranked) &&
+	return (OidIsValid(engine.fallback) || engine.tallies || engine.ranked) &&
 		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
 		get_hash_memory_limit();
 }

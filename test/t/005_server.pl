@@ -59,14 +59,14 @@ foreach my $aggregate ('entropy(i)', 'mad(i)', 'value_counts(i * 2, 3)', 'summar
 foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 {
 	like($node->safe_psql('postgres', "$explain SELECT k, gpu_count(*), string_agg(t, ',') FROM rows GROUP BY k"),
-		qr/Engine: cpu \(an aggregate needs its own transition function, which runs only on the CPU\)/, "$explain: an aggregate of core in the same query needs the CPU");
+		qr/Engine: cpu \(string_agg needs its own transition function, which runs only on the CPU\)/, "$explain: an aggregate of core in the same query needs the CPU");
 	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $explain SELECT k, gpu_count(*), string_agg(t, ',') FROM few GROUP BY k"),
-		qr/Engine: cpu \(an aggregate needs its own transition function, which runs only on the CPU\)/, '... and this reason has priority over too few rows');
+		qr/Engine: cpu \(string_agg needs its own transition function, which runs only on the CPU\)/, '... and this reason has priority over too few rows');
 }
 # The CPU engine alone sums numerics of several scales, also in a parallel plan.
 {
 	my $scales = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, gpu_sum(n), gpu_avg(n) FROM scales GROUP BY k';
-	like($node->safe_psql('postgres', $scales), qr/Engine: cpu \(an aggregate/, 'numerics without a declared scale');
+	like($node->safe_psql('postgres', $scales), qr/Engine: cpu \(gpu_sum needs/, 'numerics without a declared scale');
 	like($node->safe_psql('postgres', "$parallel $scales"), qr/Engine: cpu \(sums of numerics.*Participants: 3/s, '... in a parallel plan');
 }
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,

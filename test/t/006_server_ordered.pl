@@ -46,7 +46,7 @@ check_and_explain("SELECT g, $ordered FROM steps WHERE ts < 0 GROUP BY g", 'no g
 like(check_and_explain('SELECT g, gpu_argmax(x, v), gpu_argmin(ts, x), gpu_last(v, o), gpu_first(c, ts) FROM steps GROUP BY g ORDER BY g', 'extremes'),
 	qr/Engine: cuda/, '... on the GPU');
 like(check_and_explain('SELECT g, gpu_sum(x / 3 ORDER BY ts), gpu_longest_run(c ORDER BY ts) FROM steps GROUP BY g ORDER BY g', 'a float sum in order'),
-	qr/Engine: cpu \(a sum of floats with an ORDER BY must be added in that order\)/, '... by the CPU engine, which adds in that order');
+	qr/Engine: cpu \(a sum of floats with DISTINCT or an ORDER BY must be added in that order\)/, '... by the CPU engine, which adds in that order');
 like(check_and_explain('SELECT g, gpu_approx_count_distinct(v), gpu_histogram(v, -500, 500, 6000), gpu_histogram_log(v, 1, 500, 40) FROM steps GROUP BY g ORDER BY g', 'wide states'),
 	qr/Engine: cuda/, '... on the GPU');
 

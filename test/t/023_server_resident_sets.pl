@@ -98,6 +98,15 @@ is(our_answer("SET gpuagg.cache = off; SELECT k, gpu_count(DISTINCT i4), gpu_med
 $node->safe_psql('postgres', "UPDATE t SET i4 = i4 + 1, f8 = f8 - 0.5 WHERE v < 300; INSERT INTO t SELECT * FROM t WHERE v > $rows - 1000");
 is_resident("SELECT k, gpu_count(DISTINCT i4), gpu_median(f8), gpu_count(*) FROM t GROUP BY k ORDER BY k");
 
+# ---- one process with the device is cheaper than workers without it ----
+foreach my $call ('gpu_value_counts(i4)', 'gpu_entropy(i4)', 'gpu_mad(f8)', 'gpu_summary(f8)', 'gpu_histogram_auto(f8, 20)', 'gpu_count(DISTINCT i4)', 'gpu_median(f8)')
+{
+	my $plan = $node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET max_parallel_workers_per_gather = 2; SET min_parallel_table_scan_size = 0; "
+		. "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET gpuagg.gpu_startup_cost = 10; EXPLAIN SELECT $call FROM t");
+
+	like($plan, qr/\A(?!.*Gather).*Engine: cuda/s, "$call: the plan is serial, on the device");
+}
+
 # ---- cursors and rescans ----
 is(our_answer("BEGIN; DECLARE c CURSOR FOR SELECT l, gpu_median(f8), gpu_count(DISTINCT i4) FROM t GROUP BY l; FETCH 10 FROM c; SELECT gpu_count(DISTINCT i4) FROM t; MOVE 900 FROM c; CLOSE c; COMMIT") =~ tr/\n//,
 	10, 'another query can run between the fetches of a cursor');
