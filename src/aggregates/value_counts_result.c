@@ -28,14 +28,25 @@ PG_FUNCTION_INFO_V1(gpuagg_entropy_final);
 /*
  * A jsonb array of objects while it is made, in the binary form that jsonb.h describes: a header,
  * an entry for each element, and the elements. jsonb_in() would read millions of elements without
- * a check for interrupts, and need several times as much memory.
+ * a check for interrupts, and need several times as much memory and time.
  */
 typedef struct ObjectList
 {
 	StringInfoData entries;
 	StringInfoData elements;
+	StringInfoData object; /* the one that is added */
 	uint32 n;
+	bool has_errors; /* objects have the member "error" */
 } ObjectList;
+
+/* A member of an object: a key or a value in binary form, as an element of a container. */
+typedef struct Member
+{
+	JEntry type;
+	const void *data;
+	int len;
+	bool aligned; /* to four bytes */
+} Member;
 
 static void
 append_zeros(StringInfo buf, int n)
@@ -45,17 +56,16 @@ append_zeros(StringInfo buf, int n)
 	buf->len += n;
 }
 
-/* Appends an object to the list. Raises core's error if the list is too long. */
+/* Appends the object to the list. Raises core's error if the list is too long. */
 static void
-append_object(ObjectList *list, const Jsonb *object)
+append_object(ObjectList *list)
 {
 	int before = list->elements.len;
 	JEntry entry;
 
 	/* an element's length includes what aligns it */
 	append_zeros(&list->elements, INTALIGN(before) - before);
-	appendBinaryStringInfo(&list->elements, (const char *) &object->root,
-						   VARSIZE(object) - VARHDRSZ);
+	appendBinaryStringInfo(&list->elements, list->object.data, list->object.len);
 	if (list->elements.len > JENTRY_OFFLENMASK)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -86,20 +96,81 @@ list_as_jsonb(const ObjectList *list)
 	return json;
 }
 
-/* Appends a value, as JSON, with its count to the list. error < 0: there is none. */
-static void
-append_value(ObjectList *list, const char *value, int64 count, int64 error)
+static Member
+key_member(const char *key)
 {
-	StringInfoData text;
-	Datum object;
+	return (Member){JENTRY_ISSTRING, key, strlen(key), false};
+}
 
-	initStringInfo(&text);
-	appendStringInfo(&text, "{\"value\": %s, \"count\": " INT64_FORMAT, value, count);
-	if (error >= 0)
-		appendStringInfo(&text, ", \"error\": " INT64_FORMAT, error);
-	appendStringInfoChar(&text, '}');
-	object = DirectFunctionCall1(jsonb_in, CStringGetDatum(text.data));
-	append_object(list, DatumGetJsonbP(object));
+static Member
+number_member(int64 number)
+{
+	Numeric numeric = int64_to_numeric(number);
+
+	return (Member){JENTRY_ISNUMERIC, numeric, VARSIZE(numeric), true};
+}
+
+/* Returns a value of any type as to_jsonb() converts it. */
+static Member
+value_member(FmgrInfo *to_json, Oid type, Datum value)
+{
+	const Jsonb *json;
+
+	if (type == INT4OID || type == INT8OID || type == INT2OID)
+		return number_member(type == INT4OID     ? DatumGetInt32(value) :
+								 type == INT8OID ? DatumGetInt64(value) :
+												   DatumGetInt16(value));
+	json = DatumGetJsonbP(FunctionCall1(to_json, value));
+	if (!JB_ROOT_IS_SCALAR(json))
+		return (Member){JENTRY_ISCONTAINER, &json->root, VARSIZE(json) - VARHDRSZ, true};
+	/* it is in an array of one element */
+	return (Member){json->root.children[0] & JENTRY_TYPEMASK, &json->root.children[1],
+					JBE_OFFLENFLD(json->root.children[0]), JBE_ISNUMERIC(json->root.children[0])};
+}
+
+/* Appends an object with a value, its count and the error to the list. */
+static void
+append_value(ObjectList *list, Member value, int64 count, int64 error)
+{
+	StringInfo object = &list->object;
+	int pairs = list->has_errors ? 3 : 2;
+	uint32 header = JB_FOBJECT | pairs;
+	/* keys in the order of jsonb, then values */
+	Member members[6] = {key_member("count"), key_member("value"), number_member(count), value};
+	JEntry entries[6];
+	int head = sizeof(header) + 2 * pairs * sizeof(JEntry);
+
+	if (list->has_errors)
+	{
+		members[1] = key_member("error");
+		members[2] = key_member("value");
+		members[3] = number_member(count);
+		members[4] = number_member(error);
+		members[5] = value;
+	}
+	resetStringInfo(object);
+	append_zeros(object, head);
+	for (int i = 0; i < 2 * pairs; i++)
+	{
+		int before = object->len;
+
+		if (members[i].aligned)
+			append_zeros(object, INTALIGN(before) - before);
+		appendBinaryStringInfo(object, members[i].data, members[i].len);
+		entries[i] = members[i].type | (object->len - before);
+	}
+	/* the end of the first one is its length */
+	entries[0] |= JENTRY_HAS_OFF;
+	memcpy(object->data, &header, sizeof(header));
+	memcpy(object->data + sizeof(header), entries, 2 * pairs * sizeof(JEntry));
+	append_object(list);
+}
+
+/* Appends an object with the number of rows that are NULL. */
+static void
+append_nulls(ObjectList *list, int64 nulls)
+{
+	append_value(list, (Member){JENTRY_ISNULL, "", 0, false}, nulls, 0);
 }
 
 /* Appends the values with the largest counts to the list. */
@@ -121,23 +192,21 @@ append_values(ObjectList *list, const ValueCounts *state)
 	for (int64 i = 0; i < most && left > 0; i++, left--)
 	{
 		const ValueEntry *entry = largest[i];
-		Jsonb *json;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(conversions);
 		if (nulls > entry->count - value_table_error(table, entry))
 		{
-			append_value(list, "null", nulls, table->errors ? 0 : -1);
+			append_nulls(list, nulls);
 			nulls = 0;
 			if (--left == 0)
 				break;
 		}
-		json = DatumGetJsonbP(FunctionCall1(&to_json, entry->value));
-		append_value(list, JsonbToCString(NULL, &json->root, VARSIZE(json)), entry->count,
-					 table->errors ? value_table_error(table, entry) : -1);
+		append_value(list, value_member(&to_json, type, entry->value), entry->count,
+					 value_table_error(table, entry));
 	}
 	if (nulls > 0 && left > 0)
-		append_value(list, "null", nulls, table->errors ? 0 : -1);
+		append_nulls(list, nulls);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(conversions);
 }
@@ -169,6 +238,8 @@ counts_as_json(FunctionCallInfo fcinfo, CountsForm form)
 		PG_RETURN_NULL();
 	initStringInfo(&list.entries);
 	initStringInfo(&list.elements);
+	initStringInfo(&list.object);
+	list.has_errors = state->table->errors != NULL;
 	append_values(&list, state);
 	PG_RETURN_JSONB_P(list_as_jsonb(&list));
 }
