@@ -156,6 +156,14 @@ BEGIN
 	-- shapes
 	CALL compare('skewness, kurtosis', 'near', 'format(''0 0 %s %s %s %s'', gpu_skewness(m){over}, gpu_kurtosis(m){over}, gpu_skewness_pop(m){over}, gpu_kurtosis_pop(m){over})',
 		'''0 0 '' || substring(d_moments([m]), ''^[^ ]* [^ ]* (.*)$'')', seed);
+	-- exact sums
+	value := pick('x', 'y', 'm', 'w', 'f8');
+	other := pick('x', 'y', 'm', 'w', 'f8');
+	CALL compare('exact sums', 'same', format('format(''%%s %%s %%s %%s'', gpuagg_exact_sum(small(%s)){over}, gpuagg_exact_avg(small(%1$s)){over}, gpuagg_exact_var_samp(small(%1$s)){over}, gpuagg_exact_stddev_pop(small(%1$s)){over})', value),
+		format('d_exact([%s])', value), seed);
+	CALL compare('exact pairs', 'same', format('format(''%%s %%s %%s'', gpuagg_exact_covar_pop(small(%s), small(%s)){over}, gpuagg_exact_corr(small(%1$s), small(%2$s)){over}, gpuagg_exact_regr_r2(small(%1$s), small(%2$s)){over})', value, other),
+		format('d_exact_pairs([%s], [%s])', value, other), seed);
+	CALL compare('exact sums merged', 'same', merged('coalesce((%s)::text, '''')', 'gpuagg_exact_stddev_pop(float8)', format('small(%s)', value), 'float8'), format('split_part(d_exact([%s]), '' '', 4)', value), seed, by_query);
 	value := pick('x', 'i2', 'i4', 'num', 'd - date ''2026-01-01''', 'f4');
 	value := CASE WHEN value ~ 'date' THEN 'y' ELSE value END;
 	CALL compare('mad', 'same', format('gpu_mad(%s){over}::text', value), format('d_mad([%s]::float8[])', value), seed);

@@ -145,3 +145,34 @@ CREATE FUNCTION le_bounds(k int) RETURNS float8[] IMMUTABLE LANGUAGE sql AS $$
 	SELECT CASE WHEN k % 3 = 0 THEN '{-5}'::float8[] ELSE '{}' END || ARRAY(SELECT (v * (1 + k % 4)) / 4.0 FROM generate_series(CASE WHEN k % 2 = 0 THEN 0 ELSE 1 END, k) v) || '{inf}'::float8[] $$;
 CREATE FUNCTION le_counts(x float8[], bounds float8[]) RETURNS int8[] IMMUTABLE LANGUAGE sql AS $$
 	SELECT array_agg((SELECT count(*) FROM unnest(x) v WHERE v <= b) ORDER BY b) FROM unnest(bounds) b $$;
+-- exact sums: numerics of all digits, converted at the end. A float8 is an integer times 2^-1074.
+CREATE TABLE powers AS SELECT k, trim_scale(2::numeric ^ k) AS power FROM generate_series(0, 2148) k;
+ALTER TABLE powers ADD PRIMARY KEY (k);
+CREATE FUNCTION d_integer(x float8) RETURNS numeric IMMUTABLE LANGUAGE sql AS $$
+	SELECT sign(x)::numeric * ((bits & 4503599627370495) + CASE WHEN e > 0 THEN 4503599627370496 ELSE 0 END) * (SELECT power FROM powers WHERE k = greatest(e, 1) - 1)
+	FROM (SELECT bits, (bits >> 52 & 2047)::int AS e FROM (SELECT ('x' || encode(float8send(x), 'hex'))::bit(64)::int8 AS bits) b) s $$;
+-- numerator / denominator / 2^shift, or the root of that; all digits of numbers in the middle of two float8 are needed
+CREATE FUNCTION d_rounded(numerator numeric, denominator numeric, shift int, root bool DEFAULT false) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$
+	SELECT CASE WHEN abs(q) > 2.4703282292062328e-324 * 1e1200 THEN (q || 'e-1200')::float8 WHEN numerator < 0 THEN '-0' ELSE 0 END
+	FROM (SELECT CASE WHEN root THEN round(sqrt(round(numerator * 1e2400 / (denominator * power), 0)), 0) ELSE round(numerator * 1e1200 / (denominator * power), 0) END AS q
+		FROM powers WHERE k = shift AND denominator <> 0 AND numerator IS NOT NULL) s $$;
+-- values of which no variance overflows, and those that are not finite
+CREATE FUNCTION small(x float8) RETURNS float8 IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$ SELECT CASE WHEN abs(x) < 1e150 OR NOT abs(x) < 'inf' THEN x END $$;
+-- sum, mean, variance of a sample, deviation of a population
+CREATE FUNCTION d_exact(x float8[]) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+	WITH v AS MATERIALIZED (SELECT v, CASE WHEN is_finite(v) THEN d_integer(v) END AS i FROM (SELECT small(v) AS v FROM unnest(x) v) s WHERE v IS NOT NULL),
+		s AS (SELECT count(*)::numeric AS n, sum(i) AS sx, sum(i * i) AS sxx, sum(v) FILTER (WHERE i IS NULL) AS special FROM v)
+	SELECT format('%s %s %s %s', coalesce(special, d_rounded(sx, 1, 1074)), coalesce(special, d_rounded(sx, n, 1074)),
+		CASE WHEN n > 1 THEN CASE WHEN special IS NULL THEN d_rounded(n * sxx - sx * sx, n * (n - 1), 2148) ELSE 'NaN' END END,
+		CASE WHEN special IS NULL THEN d_rounded(n * sxx - sx * sx, n * n, 2148, true) WHEN n > 0 THEN 'NaN' END)
+	FROM s $$;
+-- covariance of a population, correlation and its square, of y and x
+CREATE FUNCTION d_exact_pairs(y float8[], x float8[]) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+	WITH v AS MATERIALIZED (SELECT CASE WHEN is_finite(y) THEN d_integer(y) END AS iy, CASE WHEN is_finite(x) THEN d_integer(x) END AS ix
+			FROM (SELECT small(y) AS y, small(x) AS x FROM unnest(y, x) u(y, x)) s WHERE y IS NOT NULL AND x IS NOT NULL),
+		s AS (SELECT count(*)::numeric AS n, sum(ix) AS sx, sum(iy) AS sy, sum(ix * ix) AS sxx, sum(ix * iy) AS sxy, sum(iy * iy) AS syy, bool_and(ix IS NOT NULL) AS fx, bool_and(iy IS NOT NULL) AS fy FROM v),
+		c AS (SELECT n, fx, fy, fx AND n * sxx = sx * sx AS same_x, fy AND n * syy = sy * sy AS same_y, n * sxx - sx * sx AS xx, n * sxy - sx * sy AS xy, n * syy - sy * sy AS yy FROM s)
+	SELECT format('%s %s %s', CASE WHEN fx AND fy THEN d_rounded(xy, n * n, 2148) WHEN n > 0 THEN 'NaN' END,
+		CASE WHEN same_x OR same_y OR n = 0 THEN NULL WHEN fx AND fy THEN sign(xy)::float8 * d_rounded(xy * xy, xx * yy, 0, true) ELSE 'NaN' END,
+		CASE WHEN same_x OR n = 0 THEN NULL WHEN same_y THEN 1 WHEN fx AND fy THEN d_rounded(xy * xy, xx * yy, 0) ELSE 'NaN' END)
+	FROM c $$;
