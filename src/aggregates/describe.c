@@ -334,6 +334,21 @@ parse_text(const char *text)
 	return linitial_node(ResTarget, select->targetList)->val;
 }
 
+/*
+ * Makes constants have no place in the query's text, since they are from other texts. Extensions as
+ * pg_stat_statements replace constants in the text of a query where these say that they are.
+ */
+static bool
+forget_places(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	check_stack_depth();
+	if (IsA(node, Const))
+		castNode(Const, node)->location = -1;
+	return expression_tree_walker(node, forget_places, context);
+}
+
 /* Hook of the parser: returns the call that a parameter of the query stands for. */
 static Node *
 call_of_parameter(ParseState *pstate, ParamRef *parameter)
@@ -361,6 +376,7 @@ call_of_parameter(ParseState *pstate, ParamRef *parameter)
 		aggref->aggfilter = (Expr *) transformWhereClause(pstate, parse_text(call.filter),
 														  EXPR_KIND_FILTER, "FILTER");
 	transformAggregateCall(pstate, aggref, arguments, NIL, false);
+	(void) forget_places((Node *) aggref, NULL);
 	return (Node *) aggref;
 }
 
