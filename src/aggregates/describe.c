@@ -335,8 +335,8 @@ parse_text(const char *text)
 }
 
 /*
- * Makes constants have no place in the query's text, since they are from other texts. Extensions as
- * pg_stat_statements replace constants in the text of a query where these say that they are.
+ * Removes the places of constants, which are not in the query's text. Extensions such as
+ * pg_stat_statements write "$1" and so on over the places of constants in that text.
  */
 static bool
 forget_places(Node *node, void *context)
