@@ -86,6 +86,33 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 					 a, NULL, NULL, data);
 }
 
+/* Returns whether an expression is float8eq(x, NaN). */
+static bool
+is_nan_test(const Expr *expr, const Expr *x)
+{
+	const FuncExpr *test = (const FuncExpr *) expr;
+	const Const *nan;
+
+	if (!IsA(expr, FuncExpr) || test->funcid != F_FLOAT8EQ || !IsA(lsecond(test->args), Const))
+		return false;
+	nan = lsecond_node(Const, test->args);
+	return !nan->constisnull && isnan(DatumGetFloat8(nan->constvalue)) &&
+		equal(linitial(test->args), x);
+}
+
+Vec *
+expr_compile_guarded_bucket(ExprSet *set, CaseExpr *expr, int stage)
+{
+	FuncExpr *bucket = (FuncExpr *) expr->defresult;
+	const CaseWhen *when = linitial_node(CaseWhen, expr->args);
+
+	if (expr->arg || list_length(expr->args) != 1 || bucket == NULL || !IsA(bucket, FuncExpr) ||
+		bucket->args == NIL || !is_nan_test(when->expr, linitial(bucket->args)) ||
+		!IsA(when->result, Const) || expr_facts(set, (Expr *) expr).case_value)
+		return NULL;
+	return expr_compile_bucket(set, bucket->funcid, (Expr *) expr, bucket->args, stage);
+}
+
 bool
 expr_translate_bucket(ExprProgram *p, const ExprOp *op, uint16 *r)
 {

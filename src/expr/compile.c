@@ -323,8 +323,10 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	Vec **whens = palloc(n * sizeof(Vec *));
 	Vec **thens = palloc0((n + 1) * sizeof(Vec *)); /* [n]: ELSE */
 	Vec *like = NULL;                               /* a branch that is not NULL */
-	Vec *result = NULL;
+	Vec *result = expr_compile_guarded_bucket(set, expr, stage);
 
+	if (result)
+		return result;
 	if (expr->arg && (set->case_value = expr_compile(set, expr->arg, stage)) == NULL)
 	{
 		set->case_value = saved;

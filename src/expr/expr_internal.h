@@ -361,6 +361,13 @@ extern void expr_window_note(ExprWindow *window, int n, int missed);
 
 /* ---- functions with operations of their own --------------------------------- */
 
+/*
+ * Compiles CASE WHEN float8eq(x, NaN) THEN a constant ELSE width_bucket(x, ...) END, as of
+ * gpu_histogram2d, as one operation: core computes the rows with NaN.  Returns NULL for any other
+ * CASE.
+ */
+extern Vec *expr_compile_guarded_bucket(ExprSet *set, CaseExpr *expr, int stage);
+
 /* Each returns NULL if funcid is not one of its functions, or if the call cannot be compiled. */
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
