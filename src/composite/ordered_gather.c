@@ -90,8 +90,11 @@ ordered_gather(OrderedSetEngine *engine, const Batch *batch)
 		return;
 	if (!engine->mode_chosen)
 		choose_table_mode(engine, batch);
-	group_table_budget(table, engine->composite.env.mem_limit,
-					   engine->composite.spec->nvalues * VALUE_GROUP_BYTES);
+	group_table_budget(
+		table,
+		spill_memory(engine->composite.env.mem_limit,
+					 group_keys_empty_memory(&table->keys) + table->bins * sizeof(uint32)),
+		engine->composite.spec->nvalues * VALUE_GROUP_BYTES);
 	group_table_locate(table, batch);
 	number_groups(engine, batch->nrows);
 	spill_missing(engine, batch);

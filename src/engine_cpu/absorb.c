@@ -58,6 +58,9 @@
 #define GROUP_BITS 256
 #define FEW_BITS (512 * 1024)
 
+/* Partitions of a level that are made in any case. */
+#define LEAST_PARTITIONS 8
+
 /* Buffer of a file that is being written. */
 #define FILE_BYTES BLCKSZ
 
@@ -278,14 +281,18 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 /* ---- memory ------------------------------------------------------------- */
 
 /*
- * Returns the number of partitions of a level. Their buffers take at most a quarter of the memory.
+ * Returns the number of partitions of a level. Their buffers take at most a quarter of the memory,
+ * if it is not small. A partition that is partitioned again needs only so many that each of them is
+ * likely to fit into half of the memory.
  */
 static int
 partition_count(const CpuEngine *engine)
 {
-	size_t most = Min(engine->env.mem_limit / 4 / FILE_BYTES, 256);
+	int most = Max(Min(engine->env.mem_limit / 4 / FILE_BYTES, 256), LEAST_PARTITIONS);
 
-	return Min(Max(engine->choice.passes, 32), Max((int) most, 4));
+	if (engine->level > 0)
+		most = Min(most, Max(engine->in.bytes * 2 / engine->env.mem_limit, 2));
+	return Min(Max(engine->choice.passes, 32), most);
 }
 
 void
@@ -308,8 +315,12 @@ cpu_budget(CpuEngine *engine)
 		engine->choice.bins = table->bins;
 	if (table->mode == TABLE_SINGLE || table->mode == TABLE_SEGMENTED)
 		return;
-	group_table_budget(table, engine->env.mem_limit > reserve ? engine->env.mem_limit - reserve : 0,
-					   table->ngroups > 0 ? fallbacks / (double) table->ngroups : 0);
+	group_table_budget(
+		table,
+		spill_memory(engine->env.mem_limit > reserve ? engine->env.mem_limit - reserve : 0,
+					 group_keys_empty_memory(&table->keys) + table->bins * sizeof(uint32)),
+		engine->fallbacks && table->ngroups > 0 ? fallbacks_group_bytes(engine->fallbacks, table) :
+												  0);
 	if (engine->chosen_from_data)
 		table->max_bins = Max(table->max_bins, most_bins(engine));
 }
@@ -319,7 +330,8 @@ cpu_states_limit(const CpuEngine *engine)
 {
 	size_t taken = engine->reserved + group_table_memory(engine->table);
 
-	return engine->env.mem_limit > taken ? engine->env.mem_limit - taken : 0;
+	return spill_memory(engine->env.mem_limit > taken ? engine->env.mem_limit - taken : 0,
+						fallbacks_empty_memory(engine->fallbacks));
 }
 
 PartitionSet *

@@ -195,6 +195,8 @@ extern size_t fallbacks_memory(const FallbackWork *work);
  * takes constant time.
  */
 extern size_t fallbacks_held(const FallbackWork *work);
+/* Returns the bytes that are taken without a state. */
+extern size_t fallbacks_empty_memory(const FallbackWork *work);
 /* Returns the mean bytes of a group's states; the table has groups. */
 extern double fallbacks_group_bytes(const FallbackWork *work, const GroupTable *table);
 /* Returns the bytes of the states of a group with one row; 0 if that is not known. */

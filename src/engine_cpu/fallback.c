@@ -667,6 +667,12 @@ fallbacks_memory(const FallbackWork *work)
 		MemoryContextMemAllocated(work->carry[1]->ecxt_per_tuple_memory, true);
 }
 
+size_t
+fallbacks_empty_memory(const FallbackWork *work)
+{
+	return work->empty;
+}
+
 double
 fallbacks_group_bytes(const FallbackWork *work, const GroupTable *table)
 {

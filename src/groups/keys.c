@@ -217,6 +217,17 @@ group_keys_memory(const GroupKeys *keys)
 	return bytes;
 }
 
+size_t
+group_keys_empty_memory(const GroupKeys *keys)
+{
+	size_t bytes = 0;
+
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		if (keys->dicts[k])
+			bytes += dictionary_empty_memory(keys->dicts[k]);
+	return bytes;
+}
+
 /* ---- a batch ------------------------------------------------------------ */
 
 #define PACK_LOOP(T, EXPR) \

@@ -73,6 +73,8 @@ extern void group_keys_set_seed(GroupKeys *keys, HashSeed seed);
 extern void group_keys_reset(GroupKeys *keys);
 /* Returns the bytes of Datums outside of the rows. */
 extern size_t group_keys_memory(const GroupKeys *keys);
+/* Returns those of them that are taken without a group. */
+extern size_t group_keys_empty_memory(const GroupKeys *keys);
 
 /* ---- a batch ------------------------------------------------------------ */
 

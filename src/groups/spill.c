@@ -25,9 +25,9 @@ partition_set_create(MemoryContext cxt, int n, int level)
 	return set;
 }
 
-/* Appends a record to *file, which is created if NULL. */
+/* Appends a record to *file of a partition, which is created if NULL. */
 static void
-write_record(PartitionSet *set, BufFile **file, const StringInfo record)
+write_record(PartitionSet *set, Partition *part, BufFile **file, const StringInfo record)
 {
 	uint32 len = record->len;
 
@@ -41,6 +41,7 @@ write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 	}
 	BufFileWrite(*file, &len, sizeof(len));
 	BufFileWrite(*file, record->data, len);
+	part->bytes += sizeof(len) + len;
 	set->bytes += sizeof(len) + len;
 }
 
@@ -58,13 +59,17 @@ hash_partition(PartitionSet *set, uint64 hash)
 void
 partition_write_row(PartitionSet *set, uint64 hash, const StringInfo record)
 {
-	write_record(set, &hash_partition(set, hash)->rows, record);
+	Partition *part = hash_partition(set, hash);
+
+	write_record(set, part, &part->rows, record);
 }
 
 void
 partition_write_group(PartitionSet *set, uint64 hash, const StringInfo record)
 {
-	write_record(set, &hash_partition(set, hash)->groups, record);
+	Partition *part = hash_partition(set, hash);
+
+	write_record(set, part, &part->groups, record);
 }
 
 void

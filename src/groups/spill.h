@@ -25,7 +25,8 @@ typedef struct Partition
 {
 	BufFile *rows; /* NULL: no rows */
 	BufFile *groups;
-	int level; /* how often its rows have been partitioned */
+	uint64 bytes; /* in its files */
+	int level;    /* how often its rows have been partitioned */
 } Partition;
 
 typedef struct PartitionSet
@@ -44,6 +45,23 @@ typedef struct PartitionList
 	int capacity;
 	Partition *parts;
 } PartitionList;
+
+/*
+ * Groups may take this many bytes in any case, beyond what is taken without a group. So each pass
+ * over a partition completes groups of that many bytes, however small the memory is: the number of
+ * partitions is bounded by the bytes of all groups.
+ */
+#define SPILL_LEAST_BYTES ((size_t) 32 * 1024)
+
+/*
+ * Returns the bytes that groups may take before others go to partitions. `limit`: bytes of memory
+ * for them; `empty`: those that are taken without a group.
+ */
+static inline size_t
+spill_memory(size_t limit, size_t empty)
+{
+	return Max(limit, empty + SPILL_LEAST_BYTES);
+}
 
 /* Creates n empty partitions for rows that have been partitioned `level` times before. */
 extern PartitionSet *partition_set_create(MemoryContext cxt, int n, int level);

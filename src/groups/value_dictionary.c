@@ -28,6 +28,8 @@
 
 /* Room for values when the dictionary is created. */
 #define FIRST_VALUES 128
+#define FIRST_CODES 64
+#define FIRST_ENTRIES (2 * FIRST_VALUES) /* by the fill factor */
 #define NULL_VALUE_HASH 0x9e3779b9
 /*
  * Bytes of a block of values: a quarter of what all values take so far, within these limits.
@@ -442,7 +444,7 @@ static int32
 add_code(Dictionary *dict, Datum value, uint32 hash)
 {
 	if (dict->n == dict->capacity)
-		set_capacity(dict, (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX));
+		set_capacity(dict, (int) Min(Max((int64) dict->capacity * 2, FIRST_CODES), PG_INT32_MAX));
 	dict->values[dict->n] = value;
 	dict->value_hashes[dict->n] = hash;
 	return dict->n++;
@@ -964,4 +966,11 @@ dictionary_memory(const Dictionary *dict)
 
 	bytes += dict->feed_codes_size * sizeof(FeedCode);
 	return bytes + (dict->entries ? dict->entries->size * sizeof(DictEntry) : 0);
+}
+
+size_t
+dictionary_empty_memory(const Dictionary *dict)
+{
+	return dict->feed_codes_size * sizeof(FeedCode) +
+		FIRST_CODES * (sizeof(Datum) + sizeof(uint32)) + FIRST_ENTRIES * sizeof(DictEntry);
 }

@@ -69,6 +69,8 @@ extern uint64 dictionary_id(const Dictionary *dict);
 extern int dictionary_size(const Dictionary *dict);
 /* Returns the bytes of values, codes and hash table. */
 extern size_t dictionary_memory(const Dictionary *dict);
+/* Returns those of them that a dictionary without values, or with one, takes. */
+extern size_t dictionary_empty_memory(const Dictionary *dict);
 /* Forgets all values; codes start from 0 again. */
 extern void dictionary_reset(Dictionary *dict);
 /* Makes room for so many values. */

@@ -111,7 +111,6 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_sum(n), gpu_min(k), gpu_max(k)
 FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big WHERE k < 30000 GROUP BY k) g;
-DROP FUNCTION explain_number;
 DROP TABLE big;
 
 -- a scan that is opened again for each rescan leaves no files
@@ -123,3 +122,31 @@ SELECT max(total_bytes - free_bytes) AS used FROM pg_backend_memory_contexts WHE
 MOVE 3000 IN c;
 SELECT max(total_bytes - free_bytes) - :used < 10000 AS stays FROM pg_backend_memory_contexts WHERE name = 'ExecutorState';
 COMMIT;
+
+-- However small the memory, a pass over a partition completes groups of many bytes: there are few partitions, also where engines
+-- divide the memory, and where keys, values and states take memory before the first group.
+RESET ALL;
+SET gpuagg.engine = 'cpu';
+SET gpuagg.require = 'require';
+SET gpuagg.replace_builtin = on;
+SET gpuagg.cache = eager;
+SET max_parallel_workers_per_gather = 0;
+SET work_mem = '64kB';
+CREATE TABLE parts AS
+SELECT i * 7919 % 12000 AS a, i % 100 AS b, i * 31 % 5000 AS c, i * 17 % 3000::bigint AS d, md5((i % 4000)::text) AS s,
+	(i * 13 % 1000)::float8 AS f
+FROM generate_series(1, 12000) i;
+VACUUM ANALYZE parts;
+SELECT count(DISTINCT s) FROM parts;
+SELECT q, CASE WHEN n < 1000 THEN 'few' ELSE n::text END AS partitions
+FROM (SELECT q, explain_number(q || ' ORDER BY a', 'Spill Partitions') AS n FROM unnest(ARRAY[
+	'SELECT a, b, s, count(DISTINCT c) FROM parts GROUP BY a, b, s',
+	'SELECT a, b, c, count(DISTINCT s), count(DISTINCT c), count(DISTINCT s || a) FROM parts GROUP BY a, b, c',
+	'SELECT a, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM parts GROUP BY a',
+	'SELECT a, s, mode() WITHIN GROUP (ORDER BY f), mode() WITHIN GROUP (ORDER BY s) FROM parts GROUP BY a, s',
+	'SELECT a, s, md5(s), f::numeric, max(s), min(c::numeric) FROM parts GROUP BY a, s, md5(s), f::numeric',
+	'SELECT a, b, c, count(DISTINCT c), sum(d) FROM parts GROUP BY CUBE (a, b, c)']) q) p;
+SELECT explain_number('SELECT a, b, c, s, count(DISTINCT c), count(DISTINCT s), sum(d) FROM parts GROUP BY CUBE (a, b, c, s)',
+	'Spill Partitions') < 5000 AS few_of_sixteen_sets;
+DROP TABLE parts;
+DROP FUNCTION explain_number;
