@@ -46,6 +46,7 @@
 #include "postgres.h"
 
 #include "nodes/execnodes.h"
+#include "storage/buffile.h"
 
 #include "batch.h"
 #include "common/compat.h"
@@ -240,6 +241,12 @@ group_part(const GroupSink *sink, uint64 hash)
 typedef struct GroupSource
 {
 	bool (*read)(struct GroupSource *source, void *data, size_t len);
+	/*
+	 * May be NULL. Skips len bytes, and returns the file that has them, with their place. A reader
+	 * that will read them later sets `taken` to it, and has to close it.
+	 */
+	BufFile *(*skip)(struct GroupSource *source, size_t len, int *fileno, off_t *offset);
+	BufFile *taken;
 	int section; /* number of the section in a partitioned export (EngineOps.sections) */
 } GroupSource;
 

@@ -280,13 +280,26 @@ move_results(OrderedSetEngine *engine)
 	return status;
 }
 
+/* Removes all values. */
+static void
+clear_values(OrderedSetEngine *engine)
+{
+	ListCell *lc;
+
+	for (int v = 0; v < engine->composite.spec->nvalues; v++)
+		value_store_reset(engine->stores[v]);
+	foreach (lc, engine->files)
+		BufFileClose(lfirst(lc));
+	list_free(engine->files);
+	engine->files = NIL;
+}
+
 /* Removes all groups and values. */
 static void
 clear_groups(OrderedSetEngine *engine)
 {
 	group_table_reset(engine->table);
-	for (int v = 0; v < engine->composite.spec->nvalues; v++)
-		value_store_reset(engine->stores[v]);
+	clear_values(engine);
 	engine->mode_chosen = false;
 }
 
@@ -468,6 +481,7 @@ ordered_stats(Engine *base, EngineStats *stats)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	uint64 spilled = engine->spilled_bytes;
+	bool divided = false;
 	size_t len;
 
 	engine->inner.engine->ops->stats(engine->inner.engine, stats);
@@ -475,6 +489,7 @@ ordered_stats(Engine *base, EngineStats *stats)
 	{
 		spilled += value_store_spilled(engine->stores[v]);
 		stats->values += value_store_count(engine->stores[v]);
+		divided |= value_store_divided(engine->stores[v]);
 	}
 	stats->rows = engine->composite.rows;
 	stats->batches = engine->composite.batches;
@@ -484,7 +499,9 @@ ordered_stats(Engine *base, EngineStats *stats)
 	stats->spill_partitions += engine->spill_partitions;
 	len = strlen(stats->strategy);
 	snprintf(stats->strategy + len, sizeof(stats->strategy) - len, ", values of ordered sets: %s",
-			 spilled > 0 ? "in files" : "in memory");
+			 divided         ? "in chunks" :
+				 spilled > 0 ? "in files" :
+							   "in memory");
 }
 
 /* EngineOps.close: closes the inner engine, and deletes all files. */
@@ -494,8 +511,7 @@ ordered_close(Engine *base)
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 
 	close_files(engine);
-	for (int v = 0; v < engine->composite.spec->nvalues; v++)
-		value_store_reset(engine->stores[v]);
+	clear_values(engine);
 	composite_close(base);
 }
 
@@ -520,6 +536,16 @@ make_batches(OrderedSetEngine *engine)
 	engine->reader = row_reader_create(&engine->own, capacity);
 }
 
+/* Returns whether a mode of values v is wanted. */
+static bool
+wants_mode(const AggSpec *spec, int v)
+{
+	for (int o = 0; o < spec->nordered_sets; o++)
+		if (spec->ordered_sets[o].values == v && spec->ordered_sets[o].kind == ORDERED_SET_MODE)
+			return true;
+	return false;
+}
+
 /* Opens the table of groups and the stores of their values. */
 static void
 open_stores(OrderedSetEngine *engine, size_t total_limit)
@@ -542,7 +568,7 @@ open_stores(OrderedSetEngine *engine, size_t total_limit)
 			env->cxt, &spec->values[v], &spec->cols[spec->values[v].col], env->batch_rows,
 			env->mem_limit,
 			value_store_max_own_sorts(Max(total_limit / spec->nvalues, env->mem_limit)),
-			env->est_rows, env->input.parallel);
+			env->est_rows, env->input.parallel, spec->nkeys == 0 && !wants_mode(spec, v));
 }
 
 Engine *

@@ -42,6 +42,7 @@ typedef struct OrderedSetEngine
 	RowReader *reader;
 	StringInfoData record;
 
+	List *files;   /* exports of participants that stores still read */
 	bool in_parts; /* merges partitions of the groups of all participants */
 
 	/* For statistics. */

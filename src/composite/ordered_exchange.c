@@ -345,6 +345,9 @@ ordered_import_groups(Engine *base, GroupSource *source)
 			composite_status(&engine->composite, inner, inner->ops->import_groups(inner, source));
 	if (status == ENGINE_OK && (!engine->in_parts || source->section > 0))
 		import_values(engine, source);
+	MemoryContextSwitchTo(engine->composite.env.cxt);
+	if (source->taken)
+		engine->files = lappend(engine->files, source->taken);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return status;

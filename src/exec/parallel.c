@@ -498,7 +498,7 @@ import_exports(GpuAggState *state, int from, int to)
 	EngineStatus status = ENGINE_OK;
 
 	for (int i = from; i < to && status == ENGINE_OK; i++)
-		status = parallel_import(state, &state->shared->exports[i]);
+		status = parallel_import(state, &state->shared->exports[i], true);
 	return status;
 }
 
@@ -695,7 +695,7 @@ export_own_groups(GpuAggState *state, InputEnd *end)
 	/* the last participant imports its own export with those of the others */
 	if (*end == END_LAST)
 		return ENGINE_OK;
-	status = parallel_import(state, &export);
+	status = parallel_import(state, &export, false);
 	/* no one else frees it: a rescan frees exports that were counted */
 	if (DsaPointerIsValid(export.data))
 		dsa_free(state->css.ss.ps.state->es_query_dsa, export.data);

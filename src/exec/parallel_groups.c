@@ -136,11 +136,25 @@ import_read(GroupSource *base, void *data, size_t len)
 	return true;
 }
 
+/* GroupSource.skip: skips len bytes of a file. */
+static BufFile *
+import_skip(GroupSource *base, size_t len, int *fileno, off_t *offset)
+{
+	ImportSource *source = (ImportSource *) base;
+
+	BufFileTell(source->file, fileno, offset);
+	if (BufFileSeek(source->file, 0, (off_t) len, SEEK_CUR) != 0)
+		ereport(
+			ERROR,
+			(errcode_for_file_access(), errmsg("could not seek in temporary file of aggregation")));
+	return source->file;
+}
+
 EngineStatus
-parallel_import(GpuAggState *state, const GroupExport *export)
+parallel_import(GpuAggState *state, const GroupExport *export, bool lasts)
 {
 	GpuAggShared *shared = state->shared;
-	ImportSource source = {{import_read}};
+	ImportSource source = {{.read = import_read}};
 	EngineStatus status;
 
 	if (DsaPointerIsValid(export->data))
@@ -150,15 +164,18 @@ parallel_import(GpuAggState *state, const GroupExport *export)
 	}
 	else if (export->file >= 0)
 	{
+		MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 		char name[MAXPGPATH];
 
 		export_file_name(name, export->file);
 		source.file = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, false);
+		source.base.skip = lasts ? import_skip : NULL;
+		MemoryContextSwitchTo(old);
 	}
 	else
 		return ENGINE_OK;
 	status = state->engine->ops->import_groups(state->engine, &source.base);
-	if (source.file)
+	if (source.file && !source.base.taken)
 		BufFileClose(source.file);
 	return status;
 }
@@ -185,7 +202,7 @@ find_shared(GpuAggState *state, int exchange, int section, int participant, int 
 static EngineStatus
 import_shared(Engine *engine, int section, const SharedPart *part)
 {
-	ImportSource source = {{import_read, section}, part->data, part->bytes};
+	ImportSource source = {{.read = import_read, .section = section}, part->data, part->bytes};
 
 	if (!part->export)
 		return engine->ops->import_rows(engine, section, part->data, part->n);
@@ -201,7 +218,7 @@ import_file(GpuAggState *state, Engine *engine, int exchange, int section, int p
 			int part)
 {
 	GpuAggShared *shared = state->shared;
-	ImportSource source = {{import_read, section}};
+	ImportSource source = {{.read = import_read, .section = section}};
 	char name[MAXPGPATH];
 	EngineStatus status;
 

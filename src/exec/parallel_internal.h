@@ -82,8 +82,11 @@ parallel_rows(GpuAggShared *shared)
 
 /* Exports this participant's groups to shared storage.  The engine has no groups afterwards. */
 extern EngineStatus parallel_export(GpuAggState *state, GroupExport *export);
-/* Imports an export of one participant into this process's engine. */
-extern EngineStatus parallel_import(GpuAggState *state, const GroupExport *export);
+/*
+ * Imports an export of one participant into this process's engine. `lasts`: its file will not be
+ * written again, so the engine may read it later.
+ */
+extern EngineStatus parallel_import(GpuAggState *state, const GroupExport *export, bool lasts);
 /*
  * Exports the groups of an engine by partition, to shared memory or files, for the exchange with
  * this number.  The engine has no groups afterwards.

@@ -4,8 +4,9 @@
  *
  * A partition of an export has runs, ended by NO_VALUE_GROUP: codes, each run with its group and
  * length, and, marked by NEW_VALUES, values for the partition's dictionary. A value there gets the
- * next number, and is written before the first run that has this number as a code. Then come single
- * values, each with its group, ended by NO_VALUE_GROUP.
+ * next number, and is written before the first run that has this number as a code. In place of runs
+ * there may be blocks of chunks (value_chunks.c). Then come single values, each with its group,
+ * ended by NO_VALUE_GROUP.
  */
 #include "postgres.h"
 
@@ -213,8 +214,12 @@ value_store_export(ValueStore *store, GroupSink *sink, const ExportGroups *group
 	uint32 none[2] = {NO_VALUE_GROUP, 0};
 	ExportNumbers numbers = {0};
 
-	export_lists(store, sink, groups, &numbers);
-	export_files(store, sink, groups, &numbers, true);
+	values_load_chunks(store);
+	if (!values_export_chunks(store, sink, groups))
+	{
+		export_lists(store, sink, groups, &numbers);
+		export_files(store, sink, groups, &numbers, true);
+	}
 	for (int p = 0; p < groups->nparts; p++)
 	{
 		export_part(sink, p);
@@ -256,6 +261,30 @@ read_value(GroupSource *source)
 	value = palloc(len);
 	read_bytes(source, value, len);
 	return PointerGetDatum(value);
+}
+
+/* Leaves n chunks in the export, or reads their codes and appends them to the list of a group. */
+static void
+import_chunks(ValueStore *store, GroupSource *source, int n, uint32 group)
+{
+	ChunkHead *heads = palloc(n * sizeof(ChunkHead));
+	uint64 codes[LAST_NODE];
+
+	read_bytes(source, heads, n * sizeof(ChunkHead));
+	if (values_import_chunks(store, source, heads, n))
+		store->divided = true;
+	else
+		for (int c = 0; c < n; c++)
+			for (int64 left = heads[c].n; left > 0;)
+			{
+				uint32 some = (uint32) Min(left, LAST_NODE);
+
+				CHECK_FOR_INTERRUPTS();
+				read_bytes(source, codes, some * sizeof(uint64));
+				values_append_run(store, group, codes, some);
+				left -= some;
+			}
+	pfree(heads);
 }
 
 /* The dictionary of a partition that is imported. */
@@ -301,15 +330,6 @@ import_dictionary(ValueStore *store, GroupSource *source, ImportedValues *dict, 
 	dict->n += n;
 }
 
-/* Appends n codes, which are the store's own, to the list of a group. */
-static void
-append_run(ValueStore *store, uint32 group, const uint64 *codes, uint32 n)
-{
-	values_make_room(store, group + 1);
-	for (uint32 i = 0; i < n; i++)
-		append_code(store, group, codes[i]);
-}
-
 /* Appends n codes of an imported dictionary to the list of a group, or rejects their values. */
 static void
 import_numbers(ValueStore *store, const ImportedValues *dict, const uint64 *numbers, uint32 n,
@@ -323,7 +343,7 @@ import_numbers(ValueStore *store, const ImportedValues *dict, const uint64 *numb
 		if (dict->codes[numbers[i]] != NO_CODE)
 			codes[ncodes++] = (uint64) dict->codes[numbers[i]];
 	if (ncodes > 0)
-		append_run(store, group, codes, ncodes);
+		values_append_run(store, group, codes, ncodes);
 	/* this may move all codes to sorts */
 	for (uint32 i = 0; i < n; i++)
 		if (!coded || dict->codes[numbers[i]] == NO_CODE)
@@ -355,12 +375,18 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 			import_dictionary(store, source, &dict, run[1]);
 			continue;
 		}
+		if (run[0] == VALUE_CHUNKS)
+		{
+			/* only the one group of a query without keys is in chunks, and it always has room */
+			import_chunks(store, source, (int) run[1], groups[0]);
+			continue;
+		}
 		read_bytes(source, codes, run[1] * sizeof(uint64));
 		to = groups[run[0]];
 		if (!store->spec->coded)
 			import_numbers(store, &dict, codes, run[1], run[0], to, reject, arg);
 		else if (to != NO_VALUE_GROUP)
-			append_run(store, to, codes, run[1]);
+			values_append_run(store, to, codes, run[1]);
 		else
 			for (uint32 i = 0; i < run[1]; i++)
 				reject(arg, run[0], values_decode(store, codes[i]));

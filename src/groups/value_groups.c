@@ -240,6 +240,15 @@ value_store_begin(ValueStore *store, uint32 ngroups)
 		store->nlocal = ngroups;
 		return;
 	}
+	if (values_begin_chunks(store))
+	{
+		values_free(store);
+		values_close_files(store);
+		store->in_chunks = true;
+		store->partition = 0;
+		store->nlocal = ngroups;
+		return;
+	}
 	if (store->dict)
 		order_dictionary(store);
 	values_reserve_groups(store, ngroups);
@@ -260,6 +269,7 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 	store->local = store->next_local++;
 	*group = (uint32) (store->first + store->local * store->stride);
 	store->group_n = store->in_sorts ? store->sort_counts[store->local] :
+		store->in_chunks             ? store->chunks->codes :
 		store->large                 ? store->partitions[store->partition].codes :
 									   count_codes(&store->groups[store->local]);
 	store->group_read = 0;
@@ -388,7 +398,9 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 		return;
 	CHECK_FOR_INTERRUPTS();
 	found = MemoryContextAlloc(store->value_cxt, (m + 1) * sizeof(uint64));
-	if (store->large)
+	if (store->in_chunks)
+		values_fetch_chunks(store, ranks, m, found);
+	else if (store->large)
 	{
 		ValueRuns runs = {0};
 

@@ -62,7 +62,7 @@ init_empty_store(ValueStore *store)
 ValueStore *
 value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col,
 				   int batch_rows, size_t mem_limit, uint32 max_own_sorts, double est_values,
-				   bool exported)
+				   bool exported, bool percentiles)
 {
 	MemoryContext old = MemoryContextSwitchTo(parent);
 	ValueStore *store = palloc0(sizeof(ValueStore));
@@ -74,6 +74,7 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 	store->mem_limit = mem_limit;
 	store->max_own_sorts = max_own_sorts;
 	store->exported = exported;
+	store->percentiles = store->by_chunks = exported && percentiles && spec->coded;
 	store->first_check = Max(FIRST_CHECK, est_values / CHECK_SHARE);
 	store->ssup.ssup_cxt = parent;
 	store->ssup.ssup_collation = spec->collation;
@@ -91,8 +92,8 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 	return store;
 }
 
-static void
-close_files(ValueStore *store)
+void
+values_close_files(ValueStore *store)
 {
 	for (int p = 0; p < store->nall_partitions; p++)
 		if (store->partitions[p].file)
@@ -101,10 +102,25 @@ close_files(ValueStore *store)
 }
 
 void
+values_free_chunks(ValueChunks *chunks)
+{
+	if (chunks->own)
+		BufFileClose(chunks->own);
+	pfree(chunks->heads);
+	pfree(chunks->blocks);
+	pfree(chunks);
+}
+
+void
 value_store_reset(ValueStore *store)
 {
-	close_files(store);
+	values_close_files(store);
 	values_end_sorts(store);
+	if (store->chunks)
+		values_free_chunks(store->chunks);
+	store->chunks = NULL;
+	store->in_chunks = false;
+	store->by_chunks = store->percentiles;
 	MemoryContextDelete(store->cxt);
 	store->groups = NULL;
 	store->ngroups = store->max_groups = 0;
@@ -134,11 +150,17 @@ value_store_memory(const ValueStore *store)
 uint64
 value_store_count(const ValueStore *store)
 {
-	uint64 n = store->used + store->sorted;
+	uint64 n = store->used + store->sorted + (store->chunks ? store->chunks->codes : 0);
 
 	for (int p = 0; p < store->npartitions; p++)
 		n += store->partitions[p].codes;
 	return n;
+}
+
+bool
+value_store_divided(const ValueStore *store)
+{
+	return store->divided;
 }
 
 uint64
@@ -420,7 +442,7 @@ move_codes_to_sorts(ValueStore *store)
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
-	close_files(store);
+	values_close_files(store);
 }
 
 #define APPEND_LOOP(value_t, CODE) \

@@ -37,11 +37,12 @@ typedef struct ValueStore ValueStore;
  * Creates a store in a child context of `parent` for values of a column like `col`, in the order of
  * `spec`. est_values is the estimated number of values. If values are sorted by tuplesort, up to
  * max_own_sorts groups have sorts of their own. `exported`: other participants will import the
- * values.
+ * values. `percentiles`: there is one group, and no mode is wanted.
  */
 extern ValueStore *value_store_create(MemoryContext parent, const ValuesSpec *spec,
 									  const ColumnSpec *col, int batch_rows, size_t mem_limit,
-									  uint32 max_own_sorts, double est_values, bool exported);
+									  uint32 max_own_sorts, double est_values, bool exported,
+									  bool percentiles);
 /*
  * Appends the values that are not NULL. groups[row] is the number of the row's group, below
  * ngroups.
@@ -54,6 +55,8 @@ extern uint32 value_store_max_own_sorts(size_t memory);
 extern size_t value_store_memory(const ValueStore *store);
 /* Returns the number of values, roughly. */
 extern uint64 value_store_count(const ValueStore *store);
+/* Returns whether participants exchange the values in chunks (value_chunks.c). */
+extern bool value_store_divided(const ValueStore *store);
 /* Returns the bytes written to files so far. */
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */

@@ -7,6 +7,7 @@
  *	value_groups.c		returns groups and their values of given ranks
  *	value_modes.c		finds the most frequent values
  *	value_large.c		finds both in groups that exceed the memory
+ *	value_chunks.c		percentiles of one group, without merging the values of all participants
  *	value_exchange.c	writes values for other stores, and reads theirs
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
@@ -56,6 +57,35 @@ typedef struct ValuePartition
 	uint64 first;
 } ValuePartition;
 
+/* Codes that are less than those of their block's next chunk: their bounds, and their number. */
+typedef struct ChunkHead
+{
+	uint64 min, max;
+	int64 n;
+} ChunkHead;
+
+/* A block of codes in a file, one chunk after another. */
+typedef struct ChunkBlock
+{
+	BufFile *file;
+	int fileno; /* place of the first code */
+	off_t offset;
+	int64 first, end; /* its chunks: heads first .. end - 1 */
+} ChunkBlock;
+
+/* Codes of one group in files, from several participants (value_chunks.c). */
+typedef struct ValueChunks
+{
+	ChunkHead *heads;
+	int64 nheads;
+	int64 most_heads;
+	ChunkBlock *blocks;
+	int64 nblocks;
+	int64 most_blocks;
+	int64 codes;  /* in all chunks */
+	BufFile *own; /* the file with the codes of this store; NULL: not written yet */
+} ValueChunks;
+
 struct ValueStore
 {
 	const ValuesSpec *spec;
@@ -93,6 +123,10 @@ struct ValueStore
 	ValuePartition *partitions;
 	/* The dictionary is full, or of no use: values are sorted. */
 	bool exported;              /* other participants import the values */
+	bool percentiles;           /* of one group: by_chunks may be true */
+	bool by_chunks;             /* chunks of others stay in their files */
+	bool divided;               /* chunks were written or imported, for EXPLAIN */
+	ValueChunks *chunks;        /* imported chunks; NULL: none */
 	double first_check;         /* number of values after which to check whether they repeat */
 	int64 looked_up;            /* values looked up in the dictionary so far */
 	int64 next_check;           /* 0: no check so far */
@@ -121,6 +155,7 @@ struct ValueStore
 	uint64 *spare;     /* an array of the same size, for select_ranks */
 	int64 codes_size;  /* allocated codes in each of them */
 	bool in_sorts;     /* the groups being read are in sorts */
+	bool in_chunks;    /* the only group is in chunks */
 	bool large;       /* the partition is one group that exceeds the memory; it stays in its file */
 	int64 group_n;    /* values of the current group */
 	int64 group_read; /* values of the current group that were read from its sort */
@@ -245,6 +280,38 @@ extern bool values_read_codes(BufFile *file, uint32 *group, uint64 *codes, uint3
  * lists for groups below n.
  */
 extern void values_make_room(ValueStore *store, uint32 n);
+
+/* Closes the files of codes. */
+extern void values_close_files(ValueStore *store);
+/* Appends n codes, which are the store's own, to the list of a group. */
+static inline void
+values_append_run(ValueStore *store, uint32 group, const uint64 *codes, uint32 n)
+{
+	values_make_room(store, group + 1);
+	for (uint32 i = 0; i < n; i++)
+		append_code(store, group, codes[i]);
+}
+
+/* ---- chunks ---------------------------------------------------------------------- */
+
+/* In an export, in place of a group: a block of chunks follows. */
+#define VALUE_CHUNKS (NO_VALUE_GROUP - 2)
+
+/* Writes all codes as chunks. Returns false if they should be written as they are. */
+extern bool values_export_chunks(ValueStore *store, GroupSink *sink, const ExportGroups *groups);
+/*
+ * Leaves the codes of n chunks in the file of the source. Returns false if they must be read
+ * instead.
+ */
+extern bool values_import_chunks(ValueStore *store, GroupSource *source, const ChunkHead *heads,
+								 int n);
+/* Appends the codes of all chunks to lists. */
+extern void values_load_chunks(ValueStore *store);
+extern void values_free_chunks(ValueChunks *chunks);
+/* Makes chunks of the store's own codes, too, if it has imported some. Returns whether it has. */
+extern bool values_begin_chunks(ValueStore *store);
+/* Sets found[i] to the code of rank ranks[i], for m ascending, different ranks. */
+extern void values_fetch_chunks(ValueStore *store, const int64 *ranks, int m, uint64 *found);
 
 /* ---- groups out ------------------------------------------------------------------ */
 

@@ -43,6 +43,7 @@ INSERT INTO nested_queries VALUES
 	('SELECT z IS NULL AS e, b, sum(c) AS t FROM (SELECT z, bool_or(v > 5) AS b, count(*) AS c FROM nested GROUP BY z) x GROUP BY 1, 2'),
 	('SELECT t, count(*) AS m FROM (SELECT f, sum(c) AS t FROM (SELECT f, k, count(*) AS c FROM nested GROUP BY f, k) x GROUP BY f) y GROUP BY t'),
 	('SELECT g, count(*) AS m, sum(h) AS t FROM (SELECT t % 5 AS g, count(*) AS h FROM (SELECT k, sum(v) AS t FROM nested GROUP BY k) x WHERE t > 3 GROUP BY 1) y GROUP BY g'),
+	('SELECT h, count(*) AS m, sum(u) AS w FROM (SELECT t, count(*) AS h, max(k) AS u FROM (SELECT k, z, sum(v) AS t FROM nested GROUP BY k, z HAVING count(*) > 3 OFFSET 0) x WHERE t > 3 AND k > 2 GROUP BY t HAVING sum(k) > 100 OFFSET 0) y WHERE u < 990 GROUP BY h HAVING max(t) > 5'),
 	('SELECT a, count(*) AS m FROM (SELECT k, array_agg(v ORDER BY i) AS a FROM nested WHERE i < 300 GROUP BY k) x GROUP BY a'),
 	('SELECT length(a) AS l, count(*) AS m FROM (SELECT k, string_agg(s, '','' ORDER BY i) AS a, sum(v) AS t FROM nested GROUP BY k) x GROUP BY 1'),
 	('SELECT sum(c) AS t, count(DISTINCT c) AS e, percentile_cont(0.5) WITHIN GROUP (ORDER BY c) AS p FROM (SELECT k, count(*) AS c FROM nested GROUP BY k) x'),
