@@ -344,6 +344,22 @@ cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *c
 	return NULL;
 }
 
+bool
+cache_has_columns(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *cols)
+{
+	LWLock *lock = cache_range_lock(table->serial, range_no);
+	StoredRange *range;
+	bool has;
+
+	LWLockAcquire(lock, LW_SHARED);
+	range = cache_range_find(table->serial, range_no);
+	has = range != NULL;
+	for (int i = 0; i < ncols && has; i++)
+		has = find_chunk(range, &cols[i]) != NULL;
+	LWLockRelease(lock);
+	return has;
+}
+
 void
 cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumnKey *cols)
 {

@@ -111,6 +111,10 @@ typedef struct CachePin
 extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 						   const CacheColumnKey *cols);
 
+/* Returns whether a range has all of these columns; counts no hits. */
+extern bool cache_has_columns(CacheTable *table, uint32 range_no, int ncols,
+							  const CacheColumnKey *cols);
+
 /* Counts hits of nranges ranges and these columns, which were not pinned. */
 extern void cache_count_hits(CacheTable *table, uint32 nranges, int ncols,
 							 const CacheColumnKey *cols);

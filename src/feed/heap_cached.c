@@ -11,8 +11,8 @@
  * sequential scan. A column that an earlier query has read as well is added to ranges that lack it
  * (heap_build.c).
  *
- * Participants of a parallel scan claim the blocks up to the end of a range, by the counter of
- * core's parallel scan, so some may use the cache and others not.
+ * Participants of a parallel scan claim the blocks up to the end of a range, or of a part of a
+ * cached one, by the counter of core's parallel scan, so some may use the cache and others not.
  *
  * Memory: a range stays pinned until the next one is read. After an error its pin is released with
  * the memory context, and pins of pages by the resource owner.
@@ -39,6 +39,10 @@
  * memory.
  */
 #define MAX_COLUMNS 100
+
+/* Tables with fewer ranges are read in parts of these by the participants of a parallel scan. */
+#define FEW_RANGES 32
+#define PART_BLOCKS (CACHE_RANGE_BLOCKS / 4)
 
 /* Most cached rows in a HeapPage: HeapRows.tuple has 16 bits. */
 #define MAX_CACHED_ROWS 32768
@@ -229,11 +233,26 @@ heap_cached_stop(HeapCached *cached)
 /* ---- which blocks come next ---------------------------------------------------- */
 
 /*
+ * Returns how many blocks a participant claims at most, which end with a range or a part of it. A
+ * range that is not cached is read by one participant, which may add it to the cache.
+ */
+static int
+claimed_blocks(const HeapCached *cached, BlockNumber block)
+{
+	return cached->nblocks < FEW_RANGES * CACHE_RANGE_BLOCKS &&
+			cache_has_columns(cached->table, block / CACHE_RANGE_BLOCKS, cached->ncols,
+							  cached->cols) ?
+		PART_BLOCKS :
+		CACHE_RANGE_BLOCKS;
+}
+
+/*
  * Sets block and end to the next blocks that this participant reads; returns false when there
  * are no more.
  *
  * Participants of a parallel scan claim the blocks up to the end of a range: a whole one, unless a
- * participant that reads heap pages only has claimed a part of it, as core does.
+ * participant that reads heap pages only has claimed a part of it, as core does. Where ranges are
+ * few, cached ones are claimed in parts, so that all participants end at about the same time.
  */
 static bool
 claim_blocks(HeapCached *cached)
@@ -255,7 +274,8 @@ claim_blocks(HeapCached *cached)
 			return false;
 		/* The scan starts at phs_startblock and goes on at block 0 after the last block. */
 		block = (at + shared->phs_startblock) % cached->nblocks;
-		n = Min(CACHE_RANGE_BLOCKS - block % CACHE_RANGE_BLOCKS, cached->nblocks - block);
+		n = claimed_blocks(cached, block);
+		n = Min(n - block % n, cached->nblocks - block);
 		n = Min(n, cached->nblocks - at);
 	} while (!pg_atomic_compare_exchange_u64(&shared->phs_nallocated, &at, at + n));
 	cached->block = cached->last = block;

@@ -137,4 +137,37 @@ VACUUM ANALYZE narrow;
 SELECT gpuagg_cache_prewarm('narrow') > 0 AS prewarmed;
 SELECT n, workers(q) FROM cheap ORDER BY n;
 DROP TABLE narrow, cheap;
+
+-- Participants read parts of a single range, if it is cached. One that is not cached is read as a whole, and added to the cache.
+RESET gpuagg.require;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET max_parallel_workers_per_gather = 3;
+CREATE TABLE one_range WITH (autovacuum_enabled = off, parallel_workers = 3) AS SELECT i FROM generate_series(1, 20000) i;
+VACUUM ANALYZE one_range;
+SELECT relpages < 256 AS one_range FROM pg_class WHERE relname = 'one_range';
+CREATE FUNCTION reading_process(i int) RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+BEGIN
+	IF i % 1000 = 1 THEN
+		PERFORM pg_sleep(coalesce(nullif(current_setting('test.wait', true), '')::float8, 0.005));
+	END IF;
+	RETURN pg_backend_pid();
+END $$;
+SELECT count(*) AS runs FROM (SELECT scan('SELECT sum(i) FROM one_range') AS s FROM generate_series(1, 3) OFFSET 0) x WHERE s <> '';
+SELECT scan('SELECT sum(i) FROM one_range');
+CREATE FUNCTION several_read(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	processes int := 0;
+BEGIN
+	FOR try IN 0 .. 6 LOOP
+		PERFORM set_config('test.wait', (0.005 * 2 ^ try)::text, false);
+		EXECUTE query INTO processes;
+		EXIT WHEN processes > 1;
+	END LOOP;
+	RETURN processes > 1;
+END $$;
+SELECT several_read('SELECT count(*) FROM (SELECT reading_process(i) AS p, count(*) FROM one_range GROUP BY 1) x');
+SELECT count(*), sum(i) FROM one_range WHERE reading_process(i) > 0;
+DROP TABLE one_range;
+DROP FUNCTION reading_process, several_read;
 DROP FUNCTION scan, scans, workers;
