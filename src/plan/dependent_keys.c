@@ -11,9 +11,9 @@
  *
  * Core computes all keys for all rows, so an error of a dependent key must be raised even if the
  * group is not returned.  So a key that can fail stays an input of the aggregation, which the feed
- * evaluates for each row; nothing reads the values.  That pays for functions of numbers, which are
- * vector operations.  Other keys that can fail are not dropped: as keys they may be computed once
- * for each value of a cached column.
+ * evaluates for each row; nothing reads the values.  That pays for functions of numbers, and for
+ * lengths of texts, which are vector operations.  Other keys that can fail are not dropped: as keys
+ * they may be computed once for each value of a cached column.
  */
 #include "postgres.h"
 
@@ -22,6 +22,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -105,11 +106,42 @@ chooses_groups(PlannerInfo *root, Index ref)
 		get_sortgroupref_clause_noerr(ref, root->parse->sortClause) != NULL;
 }
 
-/* Walker: returns true at a part that is not a function of values passed by value. */
+/* Returns whether a node is the length of a key, which is stored with the key's values. */
+static bool
+is_key_length(Node *node)
+{
+	Node *arg;
+
+	if (!IsA(node, FuncExpr) || list_length(((FuncExpr *) node)->args) != 1)
+		return false;
+	arg = linitial(((FuncExpr *) node)->args);
+	while (IsA(arg, RelabelType))
+		arg = (Node *) ((RelabelType *) arg)->arg;
+	if (!IsA(arg, CaseTestExpr))
+		return false;
+	switch (((FuncExpr *) node)->funcid)
+	{
+		case F_OCTET_LENGTH_TEXT:
+		case F_OCTET_LENGTH_BYTEA:
+		case F_LENGTH_BYTEA:
+		case F_TEXTLEN:
+		case F_LENGTH_TEXT:
+		case F_CHAR_LENGTH_TEXT:
+		case F_CHARACTER_LENGTH_TEXT:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Walker: returns true at a part that is neither a function of values passed by value nor the
+ * length of a key.
+ */
 static bool
 is_no_arithmetic(Node *node, void *context)
 {
-	if (node == NULL)
+	if (node == NULL || is_key_length(node))
 		return false;
 	switch (nodeTag(node))
 	{

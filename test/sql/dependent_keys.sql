@@ -34,6 +34,7 @@ SELECT group_key('SELECT t, t = ''t1'', t IS NULL, gpu_count(*) FROM dependent_k
 SELECT group_key('SELECT upper(t), upper(t) > ''T'', gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
 SELECT group_key('SELECT a % 2, a % 2 IS NULL, gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
 SELECT group_key('SELECT n, a, n > 1, a::float8, a::float8 + 1, gpu_count(*) FROM dependent_keys GROUP BY 1, 2, 3, 4, 5');
+SELECT group_key('SELECT t, length(t), octet_length(t::varchar) + 1, gpu_count(*) FROM dependent_keys GROUP BY 1, 2, 3');
 SET gpuagg.replace_builtin = on;
 SELECT group_key('SELECT DISTINCT a + 1, a, 5 FROM dependent_keys');
 SELECT group_key('SELECT DISTINCT count(*) > 1, count(*) FROM dependent_keys GROUP BY a');
@@ -52,6 +53,7 @@ SELECT group_key('SELECT at, date_trunc(''day'', at), gpu_count(*) FROM dependen
 SELECT group_key('SELECT a, own_key(a), gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
 SELECT group_key('SELECT (random() * 9)::int, (random() * 9)::int > 1, gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
 SELECT group_key('SELECT t, upper(t), gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
+SELECT group_key('SELECT t, length(upper(t)), gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
 SELECT group_key('SELECT a, users_key(a), gpu_count(*) FROM dependent_keys GROUP BY 1, 2');
 SELECT group_key('SELECT a, a + 1, gpu_count(*) FROM dependent_keys GROUP BY a, a + 1 ORDER BY a + 1 LIMIT 3');
 SELECT group_key('SELECT a, a + 1, gpu_count(*) FROM dependent_keys GROUP BY ROLLUP (a, a + 1)') IS NULL AS sets;
@@ -60,6 +62,8 @@ SELECT group_key('SELECT a, a + 1, gpu_count(*) FROM dependent_keys GROUP BY ROL
 SELECT pg_temp.same('SELECT a, a - 1, a - 2, @count(*), @sum(b) FROM dependent_keys GROUP BY a, a - 1, a - 2');
 SELECT pg_temp.same('SELECT a + b, a, b, @count(*) FROM dependent_keys GROUP BY 1, 2, 3 HAVING a + b > 2 AND @count(*) > 1');
 SELECT pg_temp.same('SELECT t, upper(t) AS u, @sum(a) FILTER (WHERE upper(t) <> ''T3'') FROM dependent_keys GROUP BY 1, 2 HAVING @count(*) > 10 AND upper(t) <> ''T1'' ORDER BY upper(t)');
+SELECT pg_temp.same('SELECT t, length(t), octet_length(t) + 1 AS o, @count(*) FROM dependent_keys GROUP BY 1, 2, 3 HAVING length(t) > 1');
+SELECT pg_temp.same('SELECT octet_length(nc), length(nc), @count(*) FROM dependent_keys GROUP BY nc, 1, 2');
 SELECT pg_temp.same('SELECT n::text, @count(*) FROM dependent_keys GROUP BY n, n::text');
 SELECT pg_temp.same('SELECT f::text, @count(*) FROM dependent_keys GROUP BY f, f::text');
 SELECT pg_temp.same('SELECT lower(nc COLLATE "C"), octet_length(nc), @count(*) FROM dependent_keys GROUP BY nc, 1, 2');
