@@ -41,7 +41,7 @@
 #define MAX_COLUMNS 100
 
 /* Tables with fewer ranges are read in parts of these by the participants of a parallel scan. */
-#define FEW_RANGES 32
+#define FEW_RANGES 8
 #define PART_BLOCKS (CACHE_RANGE_BLOCKS / 4)
 
 /* Most cached rows in a HeapPage: HeapRows.tuple has 16 bits. */

@@ -31,6 +31,8 @@
 /* Codes of a chunk in the mean, and most chunks of a block, a power of 2. */
 #define CHUNK_CODES 1024
 #define MOST_CHUNKS 256
+/* Chunks are kept if their heads take no more than this share of the memory. */
+#define HEADS_SHARE 4
 /* Codes of the sample for each chunk. */
 #define SAMPLE_SHARE 4
 
@@ -132,11 +134,11 @@ divide_block(CodeBlock *block, ChunkHead *heads)
 
 /* ---- writing chunks ---------------------------------------------------------------- */
 
-/* Returns whether n more chunks may be kept: their heads take at most half of the memory. */
+/* Returns whether n more chunks may be kept: see HEADS_SHARE. */
 static bool
 has_room(const ValueStore *store, int n)
 {
-	return (store->chunks->nheads + n) * sizeof(ChunkHead) <= store->mem_limit / 2;
+	return (store->chunks->nheads + n) * sizeof(ChunkHead) <= store->mem_limit / HEADS_SHARE;
 }
 
 /* Adds the heads of a block to the store. Its codes are in a file, at the given place. */
@@ -369,11 +371,11 @@ sort_bounds(const ValueChunks *chunks, bool upper)
 	ChunkBound *bounds = palloc_extended(chunks->nheads * sizeof(ChunkBound), MCXT_ALLOC_HUGE);
 	int64 before = 0;
 
-	for (int64 c = 0; c < chunks->nheads; c++)
+	INTERRUPTIBLE_FOR (c, 0, chunks->nheads)
 		bounds[c] =
 			(ChunkBound){upper ? chunks->heads[c].max : chunks->heads[c].min, chunks->heads[c].n};
 	qsort_interruptible(bounds, chunks->nheads, sizeof(ChunkBound), compare_bounds, NULL);
-	for (int64 c = 0; c < chunks->nheads; c++)
+	INTERRUPTIBLE_FOR (c, 0, chunks->nheads)
 	{
 		int64 n = bounds[c].before;
 
@@ -440,6 +442,7 @@ read_range(ValueStore *store, const RankRange *range, uint64 *codes)
 		const ChunkBlock *block = &chunks->blocks[b];
 		int64 at = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int64 c = block->first; c < block->end; at += chunks->heads[c++].n)
 		{
 			const ChunkHead *head = &chunks->heads[c];
