@@ -105,7 +105,7 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 		end++;
 	if (large->runs)
 	{
-		values_sort_codes(codes, n);
+		values_sort_codes(codes, store->spare, n);
 		INTERRUPTIBLE_FOR (i, 0, n)
 			values_add_run(store, large->runs, codes[i], 1);
 		for (int i = large->next; i < end; i++)

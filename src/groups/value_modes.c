@@ -37,6 +37,19 @@ code_class(const ValueStore *store, uint64 code)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Fewer codes are sorted by comparisons; others digit by digit, beginning with the last one. */
+#define RADIX_CODES 4096
+#define DIGIT_BITS 8
+#define DIGIT_VALUES (1 << DIGIT_BITS)
+#define CODE_DIGITS (64 / DIGIT_BITS)
+
+/* Returns digit d of a code; digit 0 is the least significant one. */
+static inline int
+code_digit(uint64 code, int d)
+{
+	return (code >> (d * DIGIT_BITS)) & (DIGIT_VALUES - 1);
+}
+
 /* Ends the current run: if it is the longest so far, its value becomes the mode. */
 static inline void
 end_run(ValueRuns *runs)
@@ -67,9 +80,43 @@ values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n)
 }
 
 void
-values_sort_codes(uint64 *codes, int64 n)
+values_sort_codes(uint64 *codes, uint64 *spare, int64 n)
 {
-	sort_codes(codes, n);
+	int64 counts[CODE_DIGITS][DIGIT_VALUES] = {0};
+	uint64 *from = codes, *to = spare;
+
+	if (n < RADIX_CODES)
+	{
+		sort_codes(codes, n);
+		return;
+	}
+	INTERRUPTIBLE_FOR (i, 0, n)
+		for (int d = 0; d < CODE_DIGITS; d++)
+			counts[d][code_digit(codes[i], d)]++;
+	for (int d = 0; d < CODE_DIGITS; d++)
+	{
+		int64 *at = counts[d];
+		int64 before = 0;
+		uint64 *sorted = to;
+
+		/* all codes have the same digit */
+		if (at[code_digit(codes[0], d)] == n)
+			continue;
+		for (int v = 0; v < DIGIT_VALUES; v++)
+		{
+			int64 count = at[v];
+
+			at[v] = before;
+			before += count;
+		}
+		INTERRUPTIBLE_FOR (i, 0, n)
+			to[at[code_digit(from[i], d)]++] = from[i];
+		to = from;
+		from = sorted;
+	}
+	if (from != codes)
+		INTERRUPTIBLE_FOR (i, 0, n)
+			codes[i] = from[i];
 }
 
 void
@@ -105,7 +152,7 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 	}
 	else
 	{
-		sort_codes(codes, n);
+		values_sort_codes(codes, store->spare, n);
 		INTERRUPTIBLE_FOR (i, 0, n)
 			values_add_run(store, &runs, codes[i], 1);
 	}

@@ -328,9 +328,10 @@ typedef struct ValueRuns
 extern void values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n);
 /* Ends the runs; sets mode[0] and mode[1] as value_store_fetch does. */
 extern void values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode);
-/* Sets mode[0] and mode[1] for an array of codes, which it may sort. */
+/* Sets mode[0] and mode[1] for store->codes, which it may sort. Overwrites store->spare. */
 extern void values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode);
-extern void values_sort_codes(uint64 *codes, int64 n);
+/* Sorts codes in ascending order; `spare` has room for them. */
+extern void values_sort_codes(uint64 *codes, uint64 *spare, int64 n);
 /*
  * Sets found[i] to the code of rank ranks[i] among the n codes of one group in a file. Also adds
  * all codes to *runs, unless that is NULL.

@@ -47,6 +47,7 @@ INSERT INTO chunk_queries VALUES
 	('SELECT percentile_disc(ARRAY[0, 0.0005, 0.0015, 0.5, 0.9995, 1]) WITHIN GROUP (ORDER BY odd) FROM pc'),
 	('SELECT percentile_disc(ARRAY[0, 0.33, 0.34, 0.5, 0.67, 1]) WITHIN GROUP (ORDER BY far) FROM pc'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY w) FILTER (WHERE few <> 3), mode() WITHIN GROUP (ORDER BY few) FROM pc'),
+	('SELECT mode() WITHIN GROUP (ORDER BY w % 150001 * 1000000007 - 99999999999), mode() WITHIN GROUP (ORDER BY sqrt(w) - 300 DESC) FROM pc'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY w), count(DISTINCT half), count(DISTINCT w) FROM pc'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY w) FROM pc WHERE id < 100000'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY w) FROM pc WHERE id < 0'),
