@@ -107,6 +107,8 @@ engine_returns_in_order(const AggSpec *spec, const EngineInput *input)
 	return input->grouped && !input->parallel && spec->nkeys > 0;
 }
 
+struct GroupSink;
+
 typedef struct EngineEnv
 {
 	MemoryContext cxt; /* lasts as long as the engine */
@@ -122,6 +124,14 @@ typedef struct EngineEnv
 	bool ranks;            /* the caller can handle GroupBatch.ranks */
 	OrderedSetFraction fraction; /* for engines that compute ordered sets */
 	void *fraction_arg;
+	/*
+	 * In parallel plans: returns a sink for groups that leave the engine before its input ends, or
+	 * NULL: none may leave now.  Its `rows` may be called again and again; it has no `write`.
+	 * NULL for engines that other engines have opened, except as `exchange` says.
+	 */
+	struct GroupSink *(*early_sink)(void *arg, int exchange);
+	void *early_arg;
+	int exchange; /* 0: the groups are the query's; n: those of the n-th set of distinct values */
 } EngineEnv;
 
 /* Numbers of a key's values in a dictionary of the engine, as a Column has them. */
@@ -208,7 +218,7 @@ typedef struct GroupSink
 	void (*part)(struct GroupSink *sink, uint32 part);
 	void (*write)(struct GroupSink *sink, const void *data, size_t len);
 	/*
-	 * May be NULL; only with `part`, and called at most once in a section.  Returns memory for
+	 * May be NULL; only with partitions, and called at most once in a section.  Returns memory for
 	 * groups as rows: bytes[part] bytes for the counts[part] rows of each partition, one partition
 	 * after another, and `common` bytes after the last one.  bytes[part] is a multiple of 64.
 	 * import_rows gets the memory as it is, at an address of its own.  Returns NULL if the groups
@@ -223,8 +233,9 @@ typedef struct GroupSink
 	 */
 	void (*groups)(void *arg, const GroupBatch *groups);
 	void *groups_arg;
-	int nparts;     /* with `part`: number of partitions, a power of 2 */
-	int part_shift; /* with `part`: 64 - log2(nparts) */
+	int nparts;     /* number of partitions, a power of 2; 0: the export is not partitioned */
+	int part_shift; /* 64 - log2(nparts) */
+	size_t bytes;   /* that `rows` has returned so far */
 } GroupSink;
 
 /*

@@ -162,7 +162,7 @@ part_regress() {
 	# parallel_distinct.sql and parallel_ordered.sql how participants merge, rescan.sql rows of the plan below, progress.sql its phases, first_groups.sql that
 	# it stops early, group_bits.sql, top_groups.sql and grouping_sets.sql its strategies (the last one also its order of additions),
 	# plan_shapes.sql plans that its costs make, cache_plans.sql costs of its feed, lookup_order.sql the order of its probes.
-	tests=$(tests_with "$pinned" | grep -vxE 'memory|float_bits|float_means|cached_forms|cache_plans|column_cache|progress|group_bits|top_groups|grouping_sets|parallel_cache|shared_parts|shared_values|parallel_distinct|parallel_ordered|rescan|first_groups|plan_shapes|lookup_order')
+	tests=$(tests_with "$pinned" | grep -vxE 'memory|float_bits|float_means|cached_forms|cache_plans|column_cache|progress|group_bits|top_groups|grouping_sets|parallel_cache|early_groups|shared_parts|shared_values|parallel_distinct|parallel_ordered|rescan|first_groups|plan_shapes|lookup_order')
 	echo "tests without the choice of the CPU engine; only EXPLAIN may differ:" $tests
 	sed -i "s/$pinned/SET gpuagg.engine = 'cuda'/" "$dir"/sql/*.sql "$dir"/expected/*.out
 	[[ -z ${SERVER_LOG:-} ]] || log_offset=$(stat -c %s "$SERVER_LOG")

@@ -257,14 +257,14 @@ sets_the_cache() {
 # Regression tests that a part omits unless EVERYTHING is set. The part cached omits tests of what happens to values after they were
 # read. The part server omits tests of how rows are read and joined, of plans, of states that the CPU engine alone has, and of what
 # participants of parallel plans exchange. Random queries of both parts have all of these, too.
-omitted_cached='aggregates_modes argextreme_types eager_aggregation extension fallback_memory final_values first_groups forged_states
+omitted_cached='aggregates_modes argextreme_types early_groups eager_aggregation extension fallback_memory final_values first_groups forged_states
 	group_bits grouping_sets hash_flooding heap_bitmaps heap_dead_entries heap_indexes histogram2d histogram_edges histogram_tools
 	interval_states kept_groups long_lists lookup_order lookup_plans memory memory_settings moments nested_groups ordered ordered_cases
 	ordered_grouping_sets ordered_large ordered_sets ordered_sorts own_aggregates own_states parallel_bitmaps parallel_distinct
 	parallel_ordered parallel_pieces partial_states plan_shapes regression_states row_orders set_operations shared_parts
 	exact_sums exact_sums_engines float_bits percentiles progress reentrant_types rounding several_scales shared_values sketch sorted states_of_databases
 	states_of_releases stored_states strategy summary top_groups top_n top_rows value_counts'
-omitted_server='argextreme_types cached_forms cache_bounds cache_extremes cache_memo eager_aggregation extension fallback_memory feed_columns few_times
+omitted_server='argextreme_types early_groups cached_forms cache_bounds cache_extremes cache_memo eager_aggregation extension fallback_memory feed_columns few_times
 	few_values forged_states heap_bitmaps heap_indexes heap_pages heap_tables histogram_tools lookup_many lookup_order lookup_plans
 	lookup_subplans long_lists memory_settings nested_groups ordered_cases own_aggregates own_states parallel_bitmaps
 	parallel_distinct parallel_ordered parallel_pieces partial_states plan_shapes reentrant_types set_operations several_scales

@@ -30,6 +30,7 @@ composite_init(CompositeEngine *composite, const EngineOps *ops, const AggSpec *
 	composite->base.ops = &composite->ops;
 	composite->spec = spec;
 	composite->env = *env;
+	composite->env.early_sink = NULL;
 	composite->engines = palloc0(sizeof(Engine *) * most);
 }
 

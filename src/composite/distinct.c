@@ -70,11 +70,13 @@ typedef struct DistinctEngine
 	CompositeEngine composite; /* must be first; its engines: the inner one and those of sets */
 	InnerEngine inner;
 	bool choose; /* each set has the engine that is best for it */
+	bool offers; /* participants may exchange values before groups */
 	int nsets;
 	RowSet *sets;
-	RowBuilder builder; /* rows of sets, for the inner engine */
-	int8 *marks;        /* mark of the set in these rows */
-	bool values_added;  /* participants have exchanged values: the sets are empty */
+	GroupSink *(*early_sink)(void *arg, int exchange); /* EngineEnv.early_sink of this engine */
+	RowBuilder builder;                                /* rows of sets, for the inner engine */
+	int8 *marks;                                       /* mark of the set in these rows */
+	bool values_added; /* participants have exchanged values: the sets are empty */
 } DistinctEngine;
 
 /* ---- row sets --------------------------------------------------------------------- */
@@ -207,6 +209,11 @@ open_set_engine(DistinctEngine *distinct, const EngineOps *ops, RowSet *set)
 	set->masked = palloc0(sizeof(uint64 *) * set->nvalues);
 	/* the geometric mean of the bounds: the query's groups and all rows */
 	env.est_groups = sqrt(Max(env.est_rows, 1) * Max(env.est_groups, 1));
+	if (distinct->offers)
+	{
+		env.early_sink = distinct->early_sink;
+		env.exchange = set - distinct->sets + 1;
+	}
 	set->engine = composite_add_engine(
 		&distinct->composite, choose_set_engine(distinct, ops, set)->open(&set->spec, &env));
 }
@@ -488,9 +495,12 @@ move_groups(DistinctEngine *distinct, RowSet *set)
 	return status == ENGINE_OK ? composite_check(&distinct->composite, set->engine) : status;
 }
 
-/* Finishes a set: gives its rows to the inner engine, and frees their memory. */
+/*
+ * Finishes a set, or a partition of its values if `part`: gives its rows to the inner engine, and
+ * frees their memory.
+ */
 static EngineStatus
-finish_set(DistinctEngine *distinct, RowSet *set)
+finish_set(DistinctEngine *distinct, RowSet *set, bool part)
 {
 	Engine *engine = set->engine;
 	MemoryContext cxt, old;
@@ -506,7 +516,13 @@ finish_set(DistinctEngine *distinct, RowSet *set)
 	if (engine)
 		status = move_groups(distinct, set);
 	if (engine && status == ENGINE_OK)
-		engine->ops->reset(engine);
+	{
+		/* EXPLAIN shows how rows were reduced, not how partitions are merged */
+		if (part)
+			engine->ops->begin_part(engine, 0);
+		else
+			engine->ops->reset(engine);
+	}
 	if (set->sort && status == ENGINE_OK)
 		status = move_sorted(distinct, set);
 	MemoryContextSwitchTo(old);
@@ -526,7 +542,7 @@ distinct_finish(Engine *base)
 	Engine *inner = distinct->inner.engine;
 
 	for (int s = 0; s < distinct->nsets && !distinct->values_added; s++)
-		if (finish_set(distinct, &distinct->sets[s]) != ENGINE_OK)
+		if (finish_set(distinct, &distinct->sets[s], false) != ENGINE_OK)
 			return ENGINE_FAILED;
 	return composite_status(&distinct->composite, inner, inner->ops->finish(inner));
 }
@@ -560,7 +576,7 @@ distinct_add_values(Engine *base, int set)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 
-	return finish_set(distinct, &distinct->sets[set]);
+	return finish_set(distinct, &distinct->sets[set], true);
 }
 
 /* EngineOps.export_groups, once values have been added: exports the groups of the query. */
@@ -631,19 +647,22 @@ begin_distinct_values(DistinctEngine *distinct)
 }
 
 /*
- * Offers participants to exchange values before groups, unless there are too many sets.  If a set
- * is sorted, the rows of a group must come from one participant.
+ * Returns whether participants may exchange values before groups: not if there are too many sets.
+ * If a set is sorted, the rows of a group must come from one participant.
  */
-static void
-offer_distinct_values(DistinctEngine *distinct)
+static bool
+may_exchange_values(const AggSpec *spec)
 {
-	EngineOps *ops = &distinct->composite.ops;
+	for (int s = 0; s < spec->ndistincts; s++)
+		if (spec->distincts[s].sorted)
+			return false;
+	return spec->ndistincts <= ENGINE_MAX_VALUE_SETS;
+}
 
-	if (distinct->nsets > ENGINE_MAX_VALUE_SETS)
-		return;
-	for (int s = 0; s < distinct->nsets; s++)
-		if (distinct->sets[s].sort)
-			return;
+/* Offers participants to exchange values before groups. */
+static void
+offer_distinct_values(EngineOps *ops)
+{
 	ops->distinct_values = distinct_values;
 	ops->add_distinct_values = distinct_add_values;
 	ops->end_distinct_values = end_distinct_values;
@@ -754,6 +773,8 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	composite->ops.close = distinct_close;
 	composite->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), env->mem_least);
 	distinct->choose = choose;
+	distinct->offers = may_exchange_values(spec);
+	distinct->early_sink = env->early_sink;
 	distinct->nsets = spec->ndistincts;
 	open_inner(distinct, ops);
 	row_builder_init(&distinct->builder, &distinct->inner.spec, spec->ncols, env->batch_rows);
@@ -761,7 +782,8 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	distinct->sets = palloc0(sizeof(RowSet) * spec->ndistincts);
 	for (int s = 0; s < spec->ndistincts; s++)
 		open_set(distinct, ops, &distinct->sets[s], &spec->distincts[s]);
-	offer_distinct_values(distinct);
+	if (distinct->offers)
+		offer_distinct_values(&composite->ops);
 	MemoryContextSwitchTo(old);
 	return &composite->base;
 }

@@ -96,13 +96,8 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 	engine->chosen_bins = engine->choice.bins;
 }
 
-/*
- * Returns the estimated number of all groups, g, if the first n rows had d distinct keys. Solves
- * d = g * (1 - exp(-n / g)), which assumes that all groups are equally frequent. The solution is
- * inexact, because each rescan computes it, perhaps for few rows.
- */
-static double
-extrapolate_groups(double d, double n)
+double
+cpu_extrapolate_groups(double d, double n)
 {
 	double lo = d, hi = d * n;
 
@@ -237,7 +232,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 
 	engine->chosen_from_data = true;
 	input.rows = Max(engine->env.est_rows, batch->nrows);
-	input.groups = extrapolate_groups(table->ngroups, batch->nrows);
+	input.groups = cpu_extrapolate_groups(table->ngroups, batch->nrows);
 	if (table->ngroups * 2 > batch->nrows)
 		input.groups = Max(batch->nrows < TELLING_ROWS ? Min(engine->env.est_groups, input.rows) :
 														 Min(input.groups, engine->env.est_groups),
@@ -256,7 +251,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		input.key_range = range;
 	}
 	if (start_bits(engine, batch,
-				   Min(extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
+				   Min(cpu_extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
 		return;
 	cpu_choose_strategy(engine, &input);
 	if (engine->strategy == STRATEGY_SORT && engine->env.forced != STRATEGY_SORT)
@@ -269,7 +264,10 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 				 "keys span too many values for few rows");
 	}
 	if (engine->strategy == STRATEGY_HASH && table->mode == TABLE_HASH)
+	{
+		input.groups = cpu_early_groups(engine, input.groups);
 		group_table_use_hash(table, input.groups);
+	}
 	if (table->mode == TABLE_DIRECT || table->mode == TABLE_HASH)
 		group_table_reserve(table,
 							Min(input.groups * 1.125,
@@ -303,9 +301,9 @@ cpu_budget(CpuEngine *engine)
 	size_t bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
 	/* grouped input needs no files */
 	size_t spill = table->mode == TABLE_SEGMENTED ? 0 : (partition_count(engine) + 1) * FILE_BYTES;
-	size_t reserve = Max(files, spill) + bits;
+	size_t reserve = Max(files, spill) + bits + engine->early_bytes;
 	size_t fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
-	size_t used = group_table_memory(table) + fallbacks + files + bits;
+	size_t used = group_table_memory(table) + fallbacks + files + bits + engine->early_bytes;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
 	/* memory contexts that states have of their own are measured only here */

@@ -50,7 +50,10 @@ cpu_add_batch(Engine *base, const Batch *batch)
 		cpu_reduce_segments(engine);
 	}
 	else
+	{
 		cpu_absorb(engine, batch);
+		cpu_leave_early(engine);
+	}
 	return ENGINE_OK;
 }
 
@@ -311,6 +314,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	}
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = mode != TABLE_HASH;
+	cpu_start_early(engine);
 	MemoryContextSwitchTo(old);
 	return &engine->base;
 }
@@ -333,8 +337,10 @@ cpu_reset(Engine *base)
 	engine->emitted = engine->spilled_groups = 0;
 	engine->scanned[0] = '\0';
 	engine->batch_pos = engine->batch.nrows = 0;
+	engine->early_bytes = 0;
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
+	cpu_start_early(engine);
 }
 
 /* Returns the number of groups so far: those returned and those left in the table. */
@@ -407,6 +413,7 @@ cpu_begin_part(Engine *base, uint32 groups)
 	/* EXPLAIN shows how the rows were reduced, not how parts are merged */
 	cpu_stats(base, &stats);
 	cpu_reset(base);
+	engine->early_bound = 0;
 	strlcpy(engine->scanned, stats.strategy, sizeof(engine->scanned));
 	base->errors = errors;
 	engine->emitted = emitted;

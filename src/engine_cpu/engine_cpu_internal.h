@@ -3,6 +3,7 @@
  *	  What the files of the CPU engine share.
  *
  *	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
+ *	early.c			groups that leave the table of a participant before the end of its input
  *	merge.c			combines groups of other participants, or of files, with the table's
  *	exchange_values.c	exchanges rows with values of Datum keys
  *	exchange.c		exchanges rows of the table between participants of a parallel plan
@@ -209,6 +210,15 @@ extern void fallbacks_end(FallbackWork *work);
 
 /* ---- engine ------------------------------------------------------------- */
 
+/* How a table has grown; for early.c. */
+typedef struct EarlyGrowth
+{
+	uint32 groups;  /* when last measured, */
+	uint64 located; /* and CpuEngine.located */
+	double share;   /* of the rows before that made new groups, since the measurement before */
+	double middle;  /* mean number of groups meanwhile */
+} EarlyGrowth;
+
 typedef struct CpuEngine
 {
 	Engine base;
@@ -239,6 +249,13 @@ typedef struct CpuEngine
 	PartitionList pending; /* to be read */
 	Partition in;          /* the partition being read; else its files are NULL */
 	RowReader *reader;     /* for the rows of partitions; NULL until needed */
+
+	/* parallel plans with many groups (early.c) */
+	GroupSink *early;     /* where groups leave the table early; NULL: none has left */
+	size_t early_bytes;   /* their shared memory */
+	uint32 early_bound;   /* groups of the table before they may leave; 0: they never do */
+	uint64 early_located; /* `located` when the scan began */
+	EarlyGrowth growth;   /* before groups leave */
 
 	bool finished;
 	uint32 emit_pos; /* groups emit_pos .. emit_end - 1 of the table are to be returned next */
@@ -284,6 +301,12 @@ extern void cpu_write_group(CpuEngine *engine, int g);
 
 /* ---- absorb.c ----------------------------------------------------------- */
 
+/*
+ * Returns the estimated number of all groups, g, if the first n rows had d distinct keys. Solves
+ * d = g * (1 - exp(-n / g)), which assumes that all groups are equally frequent. The solution is
+ * inexact, because each rescan computes it, perhaps for few rows.
+ */
+extern double cpu_extrapolate_groups(double d, double n);
 extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
 /* Adds rows of the feed or of a partition to the table, or to the partitions. */
 extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
@@ -393,6 +416,19 @@ extern bool cpu_share_values(CpuEngine *engine, GroupSink *sink);
  * `rows` with the groups of this one. The table refers to values there, until it is emptied.
  */
 extern void cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n);
+
+/* ---- early.c ------------------------------------------------------------ */
+
+/* Allows groups to leave the table early, if the plan and the rows of the table are suitable. */
+extern void cpu_start_early(CpuEngine *engine);
+/* Returns how many of this many groups the table should have room for: fewer if they may leave. */
+static inline double
+cpu_early_groups(const CpuEngine *engine, double groups)
+{
+	return engine->early_bound > 0 ? Min(groups, engine->early_bound) : groups;
+}
+/* Empties the table if its groups should leave it. Called between batches. */
+extern void cpu_leave_early(CpuEngine *engine);
 
 /* ---- merge.c ------------------------------------------------------------ */
 

@@ -207,7 +207,9 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	char **ends;
 	char *to;
 
-	if (n == 0 || group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
+	if (n == 0 ||
+		group_table_memory(table) + engine->early_bytes + n * (size + sizeof(*part)) >
+			engine->env.mem_limit)
 		return false;
 	part = MemoryContextAllocHuge(engine->cxt, n * sizeof(*part));
 	counts = palloc(sink->nparts * sizeof(*counts));

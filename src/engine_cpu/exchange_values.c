@@ -197,6 +197,40 @@ begin_writer(CpuEngine *engine, ValueWriter *writer, int nparts)
 	writer->ends = palloc0(nparts * sizeof(char *));
 }
 
+/*
+ * Prefetches what the dictionaries have of the groups from .. end - 1, and the values that are
+ * copied for them.
+ */
+static void
+prefetch_values(const CpuEngine *engine, const ValueWriter *writer, uint32 from, uint32 end)
+{
+	const GroupTable *table = engine->table;
+
+	for (int k = 0; k < writer->nkeys; k++)
+	{
+		const SharedKey *key = &writer->keys[k];
+
+		for (uint32 g = from; g < end; g++)
+		{
+			int32 code = key_code(key, group_row(table, g));
+
+			__builtin_prefetch(&key->dict.values[code]);
+			__builtin_prefetch(&key->dict.hashes[code]);
+		}
+		for (uint32 g = from; !key->typbyval && !key->common && g < end; g++)
+		{
+			const char *row = group_row(table, g);
+			int32 code = key_code(key, row);
+			const char *value = DatumGetPointer(key_value(key, row, code));
+
+			if (code == key->dict.null_code)
+				continue;
+			__builtin_prefetch(value);
+			__builtin_prefetch(value + CACHE_LINE);
+		}
+	}
+}
+
 /* Sets the partitions of all groups, and the bytes of all partitions. Returns their sum. */
 static size_t
 measure_parts(CpuEngine *engine, ValueWriter *writer, const GroupSink *sink)
@@ -207,11 +241,16 @@ measure_parts(CpuEngine *engine, ValueWriter *writer, const GroupSink *sink)
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		const char *row = group_row(table, g);
-		uint32 p = group_part(sink, group_keys_row_hash(&table->keys, row));
-		size_t at = writer->values[p];
+		uint32 p;
+		size_t at;
 
 		if (g % EXCHANGE_ROWS == 0)
+		{
 			CHECK_FOR_INTERRUPTS();
+			prefetch_values(engine, writer, g, Min(g + EXCHANGE_ROWS, table->ngroups));
+		}
+		p = group_part(sink, group_keys_row_hash(&table->keys, row));
+		at = writer->values[p];
 		writer->part[g] = p;
 		writer->counts[p]++;
 		for (int k = 0; k < writer->nkeys; k++)
@@ -302,6 +341,7 @@ write_rows(CpuEngine *engine, ValueWriter *writer)
 		if (g % EXCHANGE_ROWS == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
+			prefetch_values(engine, writer, g, Min(g + EXCHANGE_ROWS, table->ngroups));
 			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
 		}
 		memcpy(writer->ends[p], row, table->row_size);
@@ -320,13 +360,15 @@ cpu_share_values(CpuEngine *engine, GroupSink *sink)
 	size_t total;
 	char *to = NULL;
 
-	if (table->ngroups == 0 || group_table_memory(table) > engine->env.mem_limit)
+	if (table->ngroups == 0 ||
+		group_table_memory(table) + engine->early_bytes > engine->env.mem_limit)
 		return false;
 	cxt = AllocSetContextCreate(engine->cxt, "gpuagg shared values", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	begin_writer(engine, &writer, sink->nparts);
 	total = measure_parts(engine, &writer, sink) + writer.common_bytes;
-	if (group_table_memory(table) + MemoryContextMemAllocated(cxt, false) + total <=
+	if (group_table_memory(table) + engine->early_bytes + MemoryContextMemAllocated(cxt, false) +
+			total <=
 		engine->env.mem_limit)
 		to = sink->rows(sink, writer.counts, writer.bytes, writer.common_bytes);
 	if (to)

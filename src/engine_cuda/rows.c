@@ -22,6 +22,7 @@ cuda_get_cpu_fallback(CudaEngine *cuda)
 	EngineEnv env = cuda->env;
 
 	env.input.grouped = cuda->sorted != NULL;
+	env.early_sink = NULL;
 	if (cuda->cpu_fallback == NULL)
 		cuda->cpu_fallback = cuda->idle_cpu_fallback ? cuda->idle_cpu_fallback :
 													   engine_cpu_ops.open(cuda->spec, &env);

@@ -208,6 +208,7 @@ close_scan(GpuAggState *state)
 	state->feed = NULL;
 	state->spec = NULL;
 	state->outputs = NULL;
+	state->early = NULL;
 	state->filter = NULL;
 	state->tuples = NULL;
 	if (state->cxt)

@@ -6,6 +6,7 @@
  * open.c		opens spec, engine and feed
  * parallel.c	participants of a parallel plan
  * parallel_groups.c	moves groups between participants
+ * early_groups.c	groups that leave an engine before its input ends
  * part_sink.c	what a participant writes of its groups by partition
  * shared_rows.c	groups of participants in shared memory
  * group_filter.c	leaves out groups that HAVING or LIMIT drops
@@ -58,8 +59,11 @@ typedef struct ScanRun
 	bool joined;      /* the engine shares a query with other participants */
 	int attach_phase; /* phase of the barrier when this process attached; > 0: it has no rows */
 	bool values_exchanged; /* distinct values of all participants have been merged */
-	int parts;             /* partitions that this process has merged */
-	int part;              /* the partition of groups that the engine has, or -1 */
+	/* this participant has decided, before the end of its input, that partitions are merged: */
+	bool parted_early;        /* those of groups, */
+	bool values_parted_early; /* or of distinct values */
+	int parts;                /* partitions that this process has merged */
+	int part;                 /* the partition of groups that the engine has, or -1 */
 } ScanRun;
 
 typedef struct GpuAggState
@@ -81,6 +85,7 @@ typedef struct GpuAggState
 	ExprState **fractions; /* [ordered set of the spec] its direct argument, or NULL */
 	Feed *feed;
 	Engine *engine;
+	struct EarlySink *early;    /* [exchange] where groups leave early (early_groups.c), or NULL */
 	struct GroupFilter *filter; /* NULL: all groups may be returned */
 	struct Tuples *tuples;
 	const EngineOps *preferred; /* the engine that was chosen; it may have failed since */
@@ -148,6 +153,11 @@ extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void
 extern void parallel_shutdown(CustomScanState *node);
 /* Attaches this process before its first row; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
+/*
+ * EngineEnv.early_sink: lets groups of this participant leave its engine before the end of its
+ * input.  From then on all participants merge partitions of the exchange.  `arg`: the GpuAggState.
+ */
+extern struct GroupSink *parallel_early_sink(void *arg, int exchange);
 /*
  * Ends the input of this process.  Sets the phase to SCAN_SILENT or SCAN_MERGE, or leaves it: then
  * the engine has the groups of all participants, and must be finished.

@@ -387,6 +387,11 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.ranks = state->spec->nsets == 0;
 	for (int a = 0; a < state->plan->naggs; a++)
 		env.ranks &= !aggmap_reads_registers(state->outputs[a]);
+	if (state->shared)
+	{
+		env.early_sink = parallel_early_sink;
+		env.early_arg = state;
+	}
 	env.fraction = eval_fraction;
 	env.fraction_arg = state;
 	state->engine = composite_open(ops, state->spec, &env, choose);

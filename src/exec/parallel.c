@@ -57,6 +57,11 @@
  * attached yet, sees the change and joins the next query instead.  A participant joins before it is
  * counted, so a query with rows always gets an owner.
  *
+ * Groups, and distinct values, may also leave the engine of a participant before the end of its
+ * input, portion by portion, if they are many (EngineEnv.early_sink, early_groups.c). The first one
+ * where they do decides that partitions are merged. It imports earlier exports at the end of its
+ * input.
+ *
  * A participant may become the last one while it exports, because others end meanwhile.  It then
  * resets its engine and imports all exports, including its own.  Or it learns that the groups are
  * merged in partitions: then it imports its own export, and writes its groups by partition.
@@ -416,8 +421,9 @@ has_many_values(const GpuAggState *state)
 }
 
 /*
- * Returns END_VALUES or END_PARTS if a participant has decided that partitions are merged, else
- * END_EXPORT.  The caller holds the mutex.
+ * Returns END_VALUES or END_PARTS if another participant has decided that partitions are merged,
+ * END_VALUES_FIRST or END_PARTS_FIRST if this one has (early_groups.c), else END_EXPORT.  The
+ * caller holds the mutex.
  */
 static InputEnd
 decided_end(const GpuAggState *state)
@@ -425,8 +431,10 @@ decided_end(const GpuAggState *state)
 	const GpuAggShared *shared = state->shared;
 
 	if (shared->values_partitioned && !state->run.values_exchanged)
-		return END_VALUES;
-	return shared->partitioned ? END_PARTS : END_EXPORT;
+		return state->run.values_parted_early ? END_VALUES_FIRST : END_VALUES;
+	if (!shared->partitioned)
+		return END_EXPORT;
+	return state->run.parted_early ? END_PARTS_FIRST : END_PARTS;
 }
 
 /*

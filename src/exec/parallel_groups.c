@@ -88,20 +88,13 @@ parallel_export(GpuAggState *state, GroupExport *export)
 	return status;
 }
 
-/* Returns the number of partitions in an exchange. */
-static int
-count_parts(const GpuAggShared *shared, int exchange)
-{
-	return exchange == EXCHANGE_GROUPS ? shared->nparts : shared->nvalue_parts;
-}
-
 EngineStatus
 parallel_export_parts(GpuAggState *state, Engine *engine, int exchange)
 {
 	PartSink sink;
 	EngineStatus status;
 
-	part_sink_begin(&sink, state, exchange, count_parts(state->shared, exchange));
+	part_sink_begin(&sink, state, exchange, parallel_count_parts(state->shared, exchange));
 	status = engine->ops->export_groups(engine, &sink.base);
 	part_sink_end(&sink);
 	return status;
@@ -181,24 +174,24 @@ parallel_import(GpuAggState *state, const GroupExport *export, bool lasts)
 }
 
 /*
- * Finds what a participant has in shared memory of a section of a partition.  Returns false if it
- * has nothing there.
+ * Finds the next portion of what a participant has in shared memory of a section of a partition.
+ * Returns false if there are no more.
  */
 static bool
-find_shared(GpuAggState *state, int exchange, int section, int participant, int part,
-			SharedPart *found)
+next_shared(GpuAggState *state, int exchange, int section, int participant, int part,
+			SharedCursor *cursor, SharedPart *found)
 {
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	bool result =
-		shared_rows_find(parallel_rows(shared), &state->mapped,
-						 part_segment(shared, exchange, section), participant, part, found);
+		shared_rows_next(parallel_rows(shared), &state->mapped,
+						 part_segment(shared, exchange, section), participant, part, cursor, found);
 
 	MemoryContextSwitchTo(old);
 	return result;
 }
 
-/* Imports what a participant has in shared memory of a section of a partition. */
+/* Imports a portion of what a participant has in shared memory of a section of a partition. */
 static EngineStatus
 import_shared(Engine *engine, int section, const SharedPart *part)
 {
@@ -239,25 +232,53 @@ count_sections(const Engine *engine)
 	return engine->ops->sections ? engine->ops->sections(engine) : 1;
 }
 
+/* Imports all that a participant has left of a section of a partition. */
+static EngineStatus
+import_left(GpuAggState *state, Engine *engine, int exchange, int section, int participant,
+			int part)
+{
+	SharedCursor cursor = {0};
+	SharedPart found = {0};
+
+	while (next_shared(state, exchange, section, participant, part, &cursor, &found))
+	{
+		EngineStatus status = import_shared(engine, section, &found);
+
+		if (status != ENGINE_OK)
+			return status;
+	}
+	return found.last ? ENGINE_OK :
+						import_file(state, engine, exchange, section, participant, part);
+}
+
+/* Returns how many groups of a partition a participant has in shared memory. */
+static uint32
+count_shared(GpuAggState *state, int exchange, int participant, int part)
+{
+	SharedCursor cursor = {0};
+	SharedPart found;
+	uint64 n = 0;
+
+	while (next_shared(state, exchange, 0, participant, part, &cursor, &found))
+		n += found.n;
+	return Min(n, PG_INT32_MAX);
+}
+
 EngineStatus
 parallel_import_part(GpuAggState *state, Engine *engine, int exchange, int part)
 {
 	int participants = state->shared->attached;
 	int nsections = count_sections(engine);
-	SharedPart found;
 	uint32 most = 0;
 
 	for (int p = 0; p < participants; p++)
-		if (find_shared(state, exchange, 0, p, part, &found))
-			most = Max(most, found.n);
+		most = Max(most, count_shared(state, exchange, p, part));
 	engine->ops->begin_part(engine, most);
 	for (int s = 0; s < nsections; s++)
 	{
 		for (int p = 0; p < participants; p++)
 		{
-			EngineStatus status = find_shared(state, exchange, s, p, part, &found) ?
-				import_shared(engine, s, &found) :
-				import_file(state, engine, exchange, s, p, part);
+			EngineStatus status = import_left(state, engine, exchange, s, p, part);
 
 			if (status != ENGINE_OK)
 				return status;

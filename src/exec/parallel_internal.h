@@ -78,6 +78,13 @@ parallel_rows(GpuAggShared *shared)
 	return (SharedRows *) ((char *) shared + parallel_exports_size(shared->most));
 }
 
+/* Returns the number of partitions in an exchange. */
+static inline int
+parallel_count_parts(const GpuAggShared *shared, int exchange)
+{
+	return exchange == EXCHANGE_GROUPS ? shared->nparts : shared->nvalue_parts;
+}
+
 /* parallel_groups.c */
 
 /* Exports this participant's groups to shared storage.  The engine has no groups afterwards. */

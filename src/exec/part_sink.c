@@ -168,7 +168,7 @@ sink_write(GroupSink *base, const void *data, size_t len)
 		write_to_file(sink, output, from, len);
 }
 
-/* Creates the segment of the current section; counts and common as for shared_rows_create(). */
+/* Returns shared memory for the current section; counts and common as for shared_rows_create(). */
 static char *
 create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t common)
 {
@@ -177,7 +177,7 @@ create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	char *memory = shared_rows_create(
 		parallel_rows(shared), &state->mapped, part_segment(shared, sink->exchange, sink->section),
-		state->run.participant, counts, bytes, sink->base.nparts, common);
+		state->run.participant, counts, bytes, sink->base.nparts, common, true);
 
 	MemoryContextSwitchTo(old);
 	return memory;

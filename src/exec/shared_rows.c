@@ -2,9 +2,10 @@
  * shared_rows.c
  *	  Groups as rows in shared memory; see shared_rows.h.
  *
- * Each participant has a segment of dynamic shared memory.  It knows how many rows each partition
- * has, so the segment has just the size it needs.  Participants allocate their segments
- * concurrently, which the plan's dsa area would not allow.
+ * Each participant has segments of dynamic shared memory, with portions of its groups one after
+ * another.  It knows how many rows of a portion each partition has, so the last portion needs just
+ * the memory of its rows.  Participants allocate their segments concurrently, which the plan's dsa
+ * area would not allow.
  *
  * A participant may have ended when others merge its rows.  So segments are pinned.  They are
  * unpinned when the last process detaches from the plan's own segment, as the files of a
@@ -20,20 +21,35 @@
 
 #include "exec/shared_rows.h"
 
-/* The rows of a partition in a segment. */
+/*
+ * The first segment of a section has room for so many portions. The next ones are half as large as
+ * all before them, so at most a third of the memory is not used.
+ */
+#define FIRST_PORTIONS 4
+
+/* The rows of a partition in a portion. */
 typedef struct RowsPart
 {
 	size_t start; /* bytes from the first partition */
 	uint32 n;     /* rows; 0 in an export */
 } RowsPart;
 
-/* The header of a segment; the memory of the partitions follows, one partition after another. */
+/* The header of a portion; the memory of the partitions follows, one partition after another. */
 typedef struct RowsHeader
 {
+	size_t size; /* bytes to the next portion, or to where it would be */
 	int nparts;
 	bool export;
+	bool last;
 	RowsPart parts[FLEXIBLE_ARRAY_MEMBER]; /* [partition]; one more is the end of the last one */
 } RowsHeader;
+
+/* The header of a segment; portions follow, aligned to cache lines. */
+typedef struct SegmentHeader
+{
+	size_t used; /* bytes, from the start of the segment */
+	size_t size;
+} SegmentHeader;
 
 struct MappedRows
 {
@@ -41,7 +57,10 @@ struct MappedRows
 	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER]; /* [segment of SharedRows], or NULL */
 };
 
-/* Returns the size of a segment's header; the partitions begin after it. */
+/* Where the first portion of a segment begins. */
+#define FIRST_PORTION TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(SegmentHeader))
+
+/* Returns the size of a portion's header; the partitions begin after it. */
 static size_t
 header_size(int nparts)
 {
@@ -52,7 +71,8 @@ header_size(int nparts)
 Size
 shared_rows_size(int participants, int sections)
 {
-	return offsetof(SharedRows, handles) + participants * sections * sizeof(dsm_handle);
+	return offsetof(SharedRows, handles) +
+		participants * sections * SECTION_SEGMENTS * sizeof(dsm_handle);
 }
 
 void
@@ -83,7 +103,7 @@ shared_rows_init(SharedRows *shared, int participants, int sections, dsm_segment
 {
 	/* without a segment there are no other processes */
 	shared->participants = seg ? participants : 0;
-	shared->n = shared->participants * sections;
+	shared->n = shared->participants * sections * SECTION_SEGMENTS;
 	for (int i = 0; i < shared->n; i++)
 		shared->handles[i] = DSM_HANDLE_INVALID;
 	pg_atomic_init_u32(&shared->users, 1);
@@ -111,11 +131,13 @@ has_room(const SharedRows *shared, size_t size)
 		fs.f_bavail / shared->participants > size / fs.f_frsize + 1;
 }
 
-/* Returns the number of a participant's segment for a section. */
+/* Returns the number of a participant's first segment for a section; -1: it has none. */
 static int
-segment_number(const SharedRows *shared, int section, int participant)
+first_segment(const SharedRows *shared, int section, int participant)
 {
-	return section * shared->participants + participant;
+	int number = (section * shared->participants + participant) * SECTION_SEGMENTS;
+
+	return section >= 0 && participant < shared->participants && number < shared->n ? number : -1;
 }
 
 /*
@@ -133,21 +155,21 @@ mapping(SharedRows *shared, MappedRows **mapped, int number)
 	return &(*mapped)->segments[number];
 }
 
-char *
-shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int participant,
-				   const uint32 *counts, const size_t *bytes, int nparts, size_t common)
+/*
+ * Creates a segment with room for a portion of `size` bytes. The segments before it have `before`
+ * bytes. Returns NULL if there is no memory.
+ */
+static SegmentHeader *
+create_segment(SharedRows *shared, MappedRows **mapped, int number, size_t size, size_t before,
+			   bool last)
 {
-	int number = segment_number(shared, section, participant);
-	size_t size = header_size(nparts) + common;
-	dsm_segment **segment;
-	RowsHeader *header;
+	dsm_segment **segment = mapping(shared, mapped, number);
+	SegmentHeader *header;
 
-	if (section < 0 || participant >= shared->participants || number >= shared->n)
-		return NULL;
-	for (int p = 0; p < nparts; p++)
-		size += bytes[p];
-	segment = mapping(shared, mapped, number);
-	if (*segment != NULL || !has_room(shared, size))
+	if (!last)
+		size = Max(before > 0 ? size : size * FIRST_PORTIONS, before / 2);
+	size += FIRST_PORTION;
+	if (!has_room(shared, size))
 		return NULL;
 	*segment = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
 	if (*segment == NULL)
@@ -155,8 +177,58 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int par
 	dsm_pin_segment(*segment);
 	shared->handles[number] = dsm_segment_handle(*segment);
 	header = dsm_segment_address(*segment);
+	header->used = FIRST_PORTION;
+	header->size = size;
+	return header;
+}
+
+/*
+ * Returns a segment of this participant with room for a portion of `size` bytes, a new one if need
+ * be. `number` is that of its first segment of the section. Returns NULL if there is no memory.
+ */
+static SegmentHeader *
+find_room(SharedRows *shared, MappedRows **mapped, int number, size_t size, bool last)
+{
+	size_t before = 0;
+
+	for (int s = number; s < number + SECTION_SEGMENTS; s++)
+	{
+		dsm_segment *segment = *mapping(shared, mapped, s);
+		SegmentHeader *header;
+
+		if (segment == NULL)
+			return create_segment(shared, mapped, s, size, before, last);
+		header = dsm_segment_address(segment);
+		if (header->size - header->used >= size)
+			return header;
+		before += header->size;
+	}
+	return NULL;
+}
+
+char *
+shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int participant,
+				   const uint32 *counts, const size_t *bytes, int nparts, size_t common, bool last)
+{
+	int number = first_segment(shared, section, participant);
+	size_t size = header_size(nparts) + common;
+	SegmentHeader *segment;
+	RowsHeader *header;
+
+	if (number < 0)
+		return NULL;
+	for (int p = 0; p < nparts; p++)
+		size += bytes[p];
+	size = TYPEALIGN(PG_CACHE_LINE_SIZE, size);
+	segment = find_room(shared, mapped, number, size, last);
+	if (segment == NULL)
+		return NULL;
+	header = (RowsHeader *) ((char *) segment + segment->used);
+	segment->used += size;
+	header->size = size;
 	header->nparts = nparts;
 	header->export = counts == NULL;
+	header->last = last;
 	header->parts[0].start = 0;
 	for (int p = 0; p < nparts; p++)
 	{
@@ -166,58 +238,95 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int par
 	return (char *) header + header_size(nparts);
 }
 
-bool
-shared_rows_find(SharedRows *shared, MappedRows **mapped, int section, int participant, int part,
-				 SharedPart *found)
+/* Returns a segment, mapped, or NULL if there is none. */
+static const SegmentHeader *
+map_segment(SharedRows *shared, MappedRows **mapped, int number)
 {
-	int number = segment_number(shared, section, participant);
 	dsm_segment **segment;
-	const RowsHeader *header;
-	const RowsPart *rows;
 
-	if (section < 0 || participant >= shared->participants || number >= shared->n ||
-		shared->handles[number] == DSM_HANDLE_INVALID)
-		return false;
+	if (shared->handles[number] == DSM_HANDLE_INVALID)
+		return NULL;
 	segment = mapping(shared, mapped, number);
 	if (*segment == NULL)
 		*segment = dsm_attach(shared->handles[number]);
 	if (*segment == NULL)
 		elog(ERROR, "groups of another participant are gone");
-	header = dsm_segment_address(*segment);
-	rows = &header->parts[part];
-	found->data = (const char *) header + header_size(header->nparts) + rows->start;
-	found->bytes = rows[1].start - rows->start;
-	found->export = header->export;
-	found->n = rows->n;
-	return true;
+	return dsm_segment_address(*segment);
+}
+
+bool
+shared_rows_next(SharedRows *shared, MappedRows **mapped, int section, int participant, int part,
+				 SharedCursor *cursor, SharedPart *found)
+{
+	int number = first_segment(shared, section, participant);
+
+	while (number >= 0 && cursor->segment < SECTION_SEGMENTS)
+	{
+		const SegmentHeader *segment = map_segment(shared, mapped, number + cursor->segment);
+		const RowsHeader *header;
+		const RowsPart *rows;
+
+		if (segment == NULL)
+			return false;
+		cursor->at = Max(cursor->at, FIRST_PORTION);
+		if (cursor->at >= segment->used)
+		{
+			cursor->segment++;
+			cursor->at = 0;
+			continue;
+		}
+		header = (const RowsHeader *) ((const char *) segment + cursor->at);
+		rows = &header->parts[part];
+		found->data = (const char *) header + header_size(header->nparts) + rows->start;
+		found->bytes = rows[1].start - rows->start;
+		found->export = header->export;
+		found->last = header->last;
+		found->n = rows->n;
+		cursor->at += header->size;
+		return true;
+	}
+	return false;
+}
+
+/* Frees the whole pages of a partition's rows in a portion. */
+static void
+release_rows(const RowsHeader *header, int part)
+{
+#ifdef MADV_REMOVE
+	uintptr_t page = sysconf(_SC_PAGESIZE);
+	char *rows = (char *) header + header_size(header->nparts);
+	char *start = (char *) TYPEALIGN(page, (uintptr_t) rows + header->parts[part].start);
+	char *end = (char *) TYPEALIGN_DOWN(page, (uintptr_t) rows + header->parts[part + 1].start);
+
+	if (start < end)
+		(void) madvise(start, end - start, MADV_REMOVE);
+#endif
 }
 
 void
 shared_rows_release(SharedRows *shared, MappedRows *mapped, int section, int part)
 {
-#ifdef MADV_REMOVE
-	uintptr_t page = sysconf(_SC_PAGESIZE);
+	int first = first_segment(shared, section, 0);
 
-	if (dynamic_shared_memory_type != DSM_IMPL_POSIX || section < 0 ||
-		segment_number(shared, section, shared->participants) > shared->n)
+	if (dynamic_shared_memory_type != DSM_IMPL_POSIX || first < 0 || mapped == NULL)
 		return;
-	for (int p = 0; mapped && p < shared->participants; p++)
+	for (int s = first; s < first + shared->participants * SECTION_SEGMENTS; s++)
 	{
-		dsm_segment *segment = mapped->segments[segment_number(shared, section, p)];
-		const RowsHeader *header;
-		char *rows, *start, *end;
+		dsm_segment *segment = mapped->segments[s];
+		const SegmentHeader *header;
 
 		/* segments with odd handles are in the main shared memory, which is not freed */
 		if (segment == NULL || dsm_segment_handle(segment) % 2 != 0)
 			continue;
 		header = dsm_segment_address(segment);
-		rows = (char *) header + header_size(header->nparts);
-		start = (char *) TYPEALIGN(page, (uintptr_t) rows + header->parts[part].start);
-		end = (char *) TYPEALIGN_DOWN(page, (uintptr_t) rows + header->parts[part + 1].start);
-		if (start < end)
-			(void) madvise(start, end - start, MADV_REMOVE);
+		for (size_t at = FIRST_PORTION; at < header->used;)
+		{
+			const RowsHeader *portion = (const RowsHeader *) ((const char *) header + at);
+
+			release_rows(portion, part);
+			at += portion->size;
+		}
 	}
-#endif
 }
 
 void

@@ -11,15 +11,18 @@
 #include "port/atomics.h"
 #include "storage/dsm.h"
 
+/* Most segments of a participant for one section. */
+#define SECTION_SEGMENTS 20
+
 /*
- * The segments of all participants; in the shared memory of the plan.  A participant has one for
+ * The segments of all participants; in the shared memory of the plan.  A participant has some for
  * each section of an exchange (parallel_internal.h), which have numbers from 0.
  */
 typedef struct SharedRows
 {
 	pg_atomic_uint32 users; /* processes that are attached to the plan's segment */
 	int participants;       /* 0: there are no other processes */
-	int n;                  /* segments: sections * participants */
+	int n;                  /* segments: sections * participants * SECTION_SEGMENTS */
 	dsm_handle handles[FLEXIBLE_ARRAY_MEMBER]; /* [segment], or DSM_HANDLE_INVALID */
 } SharedRows;
 
@@ -41,34 +44,44 @@ extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
 /* Deletes all segments.  No other process may use them. */
 extern void shared_rows_clear(SharedRows *shared);
 
-/* What a participant has left of a partition. */
+/* One portion of what a participant has left of a partition. */
 typedef struct SharedPart
 {
 	const char *data;
 	size_t bytes;
 	bool export; /* bytes of an export, not rows */
+	bool last;   /* the participant has left nothing in files */
 	uint32 n;    /* rows */
 } SharedPart;
 
+/* Where shared_rows_next() reads on; all zero at first. */
+typedef struct SharedCursor
+{
+	int segment;
+	size_t at; /* bytes from the segment's start */
+} SharedCursor;
+
 /*
- * Creates a segment for the groups of a participant: bytes[part] bytes for each partition, one
- * partition after another, and `common` bytes that all partitions may refer to.  These are
- * counts[part] rows, or bytes of an export if counts is NULL.
- * Adds the mapping to *mapped, in the current context.  Returns NULL if there is no memory.  Others
+ * Returns memory for a portion of the groups of a participant: bytes[part] bytes for each
+ * partition, one partition after another, and `common` bytes that all partitions may refer to.
+ * These are counts[part] rows, or bytes of an export if counts is NULL.  `last`: the portion has
+ * all groups that were not in one before.  Until then, more portions are expected, and segments are
+ * larger than needed.
+ * Adds mappings to *mapped, in the current context.  Returns NULL if there is no memory.  Others
  * may read the groups after a barrier.
  */
 extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int section,
 								int participant, const uint32 *counts, const size_t *bytes,
-								int nparts, size_t common);
+								int nparts, size_t common, bool last);
 /*
- * Finds what a participant has left of a partition.  Returns false if the participant has no
- * segment.
+ * Finds the next portion of what a participant has left of a partition.  Returns false if there are
+ * no more.
  */
-extern bool shared_rows_find(SharedRows *shared, MappedRows **mapped, int section, int participant,
-							 int part, SharedPart *found);
+extern bool shared_rows_next(SharedRows *shared, MappedRows **mapped, int section, int participant,
+							 int part, SharedCursor *cursor, SharedPart *found);
 /*
- * Frees the memory of a partition's rows, of all participants, after they are merged.  Otherwise
- * the last process to end would free all memory alone.
+ * Frees the memory of a partition's rows, of all participants, after they are merged, as far as it
+ * consists of whole pages.  Otherwise the last process to end would free all memory alone.
  */
 extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int section, int part);
 /* Unmaps all segments. */

@@ -192,12 +192,14 @@ check_interrupts_at(size_t i)
 		CHECK_FOR_INTERRUPTS();
 }
 
-/* Allocates a hash table of `size` empty entries. */
+/* Returns the memory of a hash table of `size` entries, which are made empty. */
 static uint64 *
 new_hash_table(GroupTable *table, size_t size)
 {
-	uint64 *slots = huge_pages_alloc(table->cxt, size * sizeof(uint64));
+	uint64 *slots = group_table_take_spare(table, size);
 
+	if (slots == NULL)
+		slots = huge_pages_alloc(table->cxt, size * sizeof(uint64));
 	table->hash_tables++;
 	fill_empty(slots, size * sizeof(uint64));
 	return slots;
@@ -241,8 +243,7 @@ grow_hash(GroupTable *table)
 static void
 fill_hash_table(GroupTable *table, size_t size)
 {
-	if (table->table)
-		huge_pages_free(table->table);
+	group_table_drop_hash(table);
 	table->table = new_hash_table(table, size);
 	table->mask = size - 1;
 	for (uint32 g = 0; g < table->ngroups; g++)
@@ -263,6 +264,13 @@ group_table_use_hash(GroupTable *table, double groups)
 	table->mode = TABLE_HASH;
 	table->expected = groups;
 	fill_hash_table(table, wanted_size(table));
+}
+
+void
+group_table_clear(GroupTable *table)
+{
+	table->ngroups = table->seed_groups = 0;
+	fill_empty(table->table, ((size_t) table->mask + 1) * sizeof(uint64));
 }
 
 /*
@@ -475,10 +483,7 @@ group_table_use_direct(GroupTable *table)
 		return false;
 	if (table->map)
 		pfree(table->map);
-	if (table->table)
-		huge_pages_free(table->table);
-	table->table = NULL;
-	table->mask = 0;
+	group_table_drop_hash(table);
 	table->map = MemoryContextAllocHuge(table->cxt, bins * sizeof(uint32));
 	huge_pages_advise((char *) table->map, bins * sizeof(uint32));
 	fill_empty(table->map, bins * sizeof(uint32));

@@ -20,6 +20,14 @@
 #define RESERVED_BYTES (64.0 * 1024 * 1024)
 
 /*
+ * An emptied table keeps so many bytes of rows. Those that merge many partitions, one after
+ * another, need not get new pages for each.
+ */
+#define KEPT_BYTES ((size_t) 4 * 1024 * 1024)
+/* A hash table of up to this many entries is kept as well. */
+#define SPARE_ENTRIES ((size_t) 512 * 1024)
+
+/*
  * Sets the offsets of states in a row. States of slots come after those of fallback aggregates;
  * 16-byte integers are aligned.
  */
@@ -103,19 +111,62 @@ group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode, in
 	return table;
 }
 
+/* Frees the memory of a hash table that is not used. */
+static void
+free_spare(GroupTable *table)
+{
+	if (table->spare)
+		huge_pages_free(table->spare);
+	table->spare = NULL;
+}
+
+void
+group_table_drop_hash(GroupTable *table)
+{
+	size_t size = (size_t) table->mask + 1;
+
+	if (table->table == NULL)
+		return;
+	free_spare(table);
+	if (size <= SPARE_ENTRIES)
+	{
+		table->spare = table->table;
+		table->spare_size = size;
+	}
+	else
+		huge_pages_free(table->table);
+	table->table = NULL;
+	table->mask = 0;
+}
+
+uint64 *
+group_table_take_spare(GroupTable *table, size_t size)
+{
+	uint64 *spare = NULL;
+
+	if (table->spare && table->spare_size == size)
+	{
+		spare = table->spare;
+		table->spare = NULL;
+	}
+	free_spare(table);
+	return spare;
+}
+
 void
 group_table_reset(GroupTable *table)
 {
-	if (table->rows)
+	if (table->rows && table->capacity * table->row_size > KEPT_BYTES)
+	{
 		huge_pages_free(table->rows);
-	if (table->table)
-		huge_pages_free(table->table);
+		table->rows = NULL;
+		table->capacity = 0;
+	}
+	group_table_drop_hash(table);
 	if (table->map)
 		pfree(table->map);
-	table->rows = NULL;
-	table->table = NULL;
 	table->map = NULL;
-	table->ngroups = table->capacity = table->mask = 0;
+	table->ngroups = 0;
 	table->bins = 0;
 	table->seed_groups = 0;
 	table->expected = 0;
@@ -144,6 +195,8 @@ group_table_memory(const GroupTable *table)
 
 	if (table->table)
 		bytes += ((size_t) table->mask + 1) * sizeof(uint64);
+	if (table->spare)
+		bytes += table->spare_size * sizeof(uint64);
 	return bytes + table->bins * sizeof(uint32);
 }
 

@@ -88,6 +88,8 @@ typedef struct GroupTable
 	HashSeed seed;      /* changed after a probe sequence that is too long */
 	uint32 seed_groups; /* ngroups when the seed was last changed */
 	double expected;    /* estimated number of groups */
+	uint64 *spare;      /* memory of a hash table that is not used now, or NULL */
+	size_t spare_size;  /* its entries */
 
 	/* TABLE_DIRECT: [bin] row offset, or NO_GROUP */
 	uint32 *map;
@@ -141,8 +143,10 @@ group_fallbacks(const GroupTable *table, char *row)
  */
 extern GroupTable *group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode,
 									  int batch_rows);
-/* Forgets all groups and frees their memory. */
+/* Forgets all groups.  Keeps memory for new ones, if it is little. */
 extern void group_table_reset(GroupTable *table);
+/* TABLE_HASH: forgets all groups, but keeps the table's memory and the values of Datum keys. */
+extern void group_table_clear(GroupTable *table);
 /*
  * Sets max_groups: how many groups fit into this many bytes, at least one. group_bytes is what a
  * group takes outside of the table.
@@ -167,6 +171,12 @@ extern size_t group_table_hash_size(double groups);
 extern void group_table_reserve(GroupTable *table, double groups);
 /* Adds a blank row and returns its offset. */
 extern uint32 group_table_add(GroupTable *table);
+/* Takes the hash table, if there is one, from the table. Keeps its memory, if it is little. */
+extern void group_table_drop_hash(GroupTable *table);
+/*
+ * Returns such memory for a hash table of `size` entries, or NULL. Memory of another size is freed.
+ */
+extern uint64 *group_table_take_spare(GroupTable *table, size_t size);
 /* TABLE_SEGMENTED: drops all groups but the last one, which may continue in the next batch. */
 extern void group_table_carry_last(GroupTable *table);
 
