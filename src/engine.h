@@ -301,6 +301,7 @@ typedef struct EngineStats
 	int spill_partitions;
 	uint64 values;         /* values of ordered sets, which participants exchange with the groups */
 	int changes;           /* changes of the strategy */
+	uint64 early;          /* groups that left an engine before its input ended (early_sink) */
 	int parts;             /* partitions of groups that participants merged */
 	char strategy[256];    /* with parameters and the reason for the choice */
 	char not_resident[96]; /* why no row came from the device's cache; empty if some did */

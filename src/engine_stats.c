@@ -53,6 +53,7 @@ engine_stats_add(EngineStats *total, const EngineStats *stats)
 	total->spill_partitions += stats->spill_partitions;
 	total->values += stats->values;
 	total->changes += stats->changes;
+	total->early += stats->early;
 	total->parts += stats->parts;
 	add_device(&total->device, &stats->device);
 }

@@ -28,8 +28,11 @@
 #define MEMORY_SHARE 16
 /* A table that is expected to stay below this many times as many groups is not emptied. */
 #define GROWTH 4
-/* Nor is one with more rows of this participant for each group: they are reduced better here. */
-#define ROWS_PER_GROUP 4
+/*
+ * Nor is one with more rows of this participant for each group: they are reduced better here, as
+ * shared memory and its page faults take time, too.
+ */
+#define ROWS_PER_GROUP 1.5
 /* Bytes of a group in a hash table. */
 #define HASH_ENTRY_BYTES 16
 
@@ -122,6 +125,7 @@ empty_table(CpuEngine *engine)
 		return false;
 	engine->early_bytes += engine->early->bytes - bytes;
 	engine->emitted += table->ngroups;
+	engine->early_groups += table->ngroups;
 	group_table_clear(table);
 	slots_reset(engine->slots);
 	return true;
@@ -142,8 +146,6 @@ cpu_leave_early(CpuEngine *engine)
 			return;
 		}
 		engine->early_bound = cached_groups(engine);
-		snprintf(engine->choice.reason, sizeof(engine->choice.reason),
-				 "many groups leave the table early");
 	}
 	if (!may_leave(engine) || !empty_table(engine))
 		engine->early_bound = 0;

@@ -75,6 +75,7 @@ cpu_finish(Engine *base)
 {
 	CpuEngine *engine = (CpuEngine *) base;
 
+	cpu_merge_imported(engine);
 	engine->finished = true;
 	if (engine->spec->nkeys == 0 && engine->table->ngroups == 0)
 		group_table_add(engine->table);
@@ -241,6 +242,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	CpuEngine *engine = (CpuEngine *) base;
 	GroupTable *table = engine->table;
 
+	cpu_merge_imported(engine);
 	/* a group's part is chosen by a hash of its table row, which groups in bits do not have */
 	if (sink->part && engine->bits)
 		cpu_leave_bits(engine, "groups are exchanged");
@@ -338,6 +340,7 @@ cpu_reset(Engine *base)
 	engine->scanned[0] = '\0';
 	engine->batch_pos = engine->batch.nrows = 0;
 	engine->early_bytes = 0;
+	engine->nimported = 0;
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
 	cpu_start_early(engine);
@@ -388,6 +391,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 	stats->rows = engine->rows;
 	stats->batches = engine->batches;
 	stats->groups = Max(engine->spilled_groups, groups_found(engine));
+	stats->early = engine->early_groups;
 	stats->mem_peak = engine->mem_peak;
 	stats->spilled_bytes = engine->spilled_bytes + (engine->out ? engine->out->bytes : 0);
 	stats->spill_partitions = engine->spill_partitions;

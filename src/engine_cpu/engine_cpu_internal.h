@@ -256,6 +256,7 @@ typedef struct CpuEngine
 	uint32 early_bound;   /* groups of the table before they may leave; 0: they never do */
 	uint64 early_located; /* `located` when the scan began */
 	EarlyGrowth growth;   /* before groups leave */
+	uint64 early_groups;  /* groups that have left */
 
 	bool finished;
 	uint32 emit_pos; /* groups emit_pos .. emit_end - 1 of the table are to be returned next */
@@ -265,7 +266,8 @@ typedef struct CpuEngine
 	int out_capacity;      /* groups for which it has room; 0: not allocated yet */
 	StringInfoData record; /* a group or a row as bytes */
 	GroupBatch spilled;    /* one group, for exchange.c */
-	char *imported;        /* EXCHANGE_ROWS rows of another participant */
+	char *imported;        /* at most EXCHANGE_ROWS rows of other participants */
+	int nimported;         /* how many; they are merged together */
 	Batch foreign_keys;    /* keys of such rows, where some are Datums */
 	Batch keys;            /* keys of groups to be merged */
 	int unmeasured;        /* groups that may be merged before memory is measured again */
@@ -411,11 +413,16 @@ extern void cpu_spill_foreign_row(CpuEngine *engine, char *row, const Batch *key
 extern bool cpu_shares_values(const CpuEngine *engine);
 /* Does what cpu_share_rows does, with rows and values of Datum keys. */
 extern bool cpu_share_values(CpuEngine *engine, GroupSink *sink);
+/* Returns the distance between the rows that cpu_share_values writes. */
+extern size_t cpu_shared_stride(const CpuEngine *engine);
+/* Copies n of these rows, of the partition that begins at `part`; values get their addresses. */
+extern void cpu_copy_values(CpuEngine *engine, char *to, const char *part, const char *rows, int n);
 /*
- * Combines the n groups of a partition that cpu_share_values of another participant has written to
- * `rows` with the groups of this one. The table refers to values there, until it is emptied.
+ * Combines n groups of a partition that cpu_share_values of another participant has written to
+ * `part` with the groups of this one. The rows are those there, or copies of cpu_copy_values, and
+ * then `part` is NULL. The table refers to values there, until it is emptied.
  */
-extern void cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n);
+extern void cpu_merge_values(CpuEngine *engine, const char *part, const char *rows, uint32 n);
 
 /* ---- early.c ------------------------------------------------------------ */
 
@@ -434,6 +441,8 @@ extern void cpu_leave_early(CpuEngine *engine);
 
 extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
 extern EngineStatus cpu_import_rows(Engine *base, int section, const char *rows, uint32 n);
+/* Merges the rows that cpu_import_rows has collected. */
+extern void cpu_merge_imported(CpuEngine *engine);
 /* Reads the groups in a partition's file, and combines them with the table's. */
 extern void cpu_read_groups(CpuEngine *engine, BufFile *file);
 

@@ -202,26 +202,48 @@ merge_reader_groups(CpuEngine *engine, GroupReader *reader)
 	group_reader_clear(reader);
 }
 
-/*
- * Reads one row of another participant's table into engine->imported, which has *nrows rows. Merges
- * them when there are EXCHANGE_ROWS, and sets *nrows to 0.
- */
-static void
-read_exchanged_row(CpuEngine *engine, GroupSource *source, int *nrows)
+/* Returns the distance between rows of other participants. */
+static size_t
+imported_stride(const CpuEngine *engine)
 {
-	size_t size = engine->table->row_size;
+	return cpu_shares_values(engine) ? cpu_shared_stride(engine) : engine->table->row_size;
+}
+
+/* Returns where the next row of another participant is collected. */
+static char *
+next_imported(CpuEngine *engine)
+{
+	size_t stride = imported_stride(engine);
 
 	if (engine->imported == NULL)
 		engine->imported = (char *) TYPEALIGN(
 			STATE_ALIGN,
-			(uintptr_t) MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * size + STATE_ALIGN));
-	if (!source->read(source, engine->imported + *nrows * size, size))
+			(uintptr_t) MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * stride + STATE_ALIGN));
+	return engine->imported + engine->nimported * stride;
+}
+
+void
+cpu_merge_imported(CpuEngine *engine)
+{
+	int n = engine->nimported;
+
+	engine->nimported = 0;
+	if (n == 0)
+		return;
+	if (cpu_shares_values(engine))
+		cpu_merge_values(engine, NULL, engine->imported, n);
+	else
+		cpu_merge_rows(engine, engine->imported, n);
+}
+
+/* Reads one row of another participant's table, and merges it with others when there are enough. */
+static void
+read_exchanged_row(CpuEngine *engine, GroupSource *source)
+{
+	if (!source->read(source, next_imported(engine), engine->table->row_size))
 		elog(ERROR, "groups of another participant end within a row");
-	if (++*nrows == EXCHANGE_ROWS)
-	{
-		cpu_merge_rows(engine, engine->imported, EXCHANGE_ROWS);
-		*nrows = 0;
-	}
+	if (++engine->nimported == EXCHANGE_ROWS)
+		cpu_merge_imported(engine);
 }
 
 EngineStatus
@@ -231,13 +253,13 @@ cpu_import_groups(Engine *base, GroupSource *source)
 	GroupReader *reader = group_reader_create(engine->spec, engine->cxt);
 	StringInfo record = &reader->record;
 	uint32 len;
-	int nrows = 0;
 
+	cpu_merge_imported(engine);
 	while (source->read(source, &len, sizeof(len)))
 	{
 		if (len & EXCHANGED_ROW)
 		{
-			read_exchanged_row(engine, source, &nrows);
+			read_exchanged_row(engine, source);
 			continue;
 		}
 		resetStringInfo(record);
@@ -250,24 +272,46 @@ cpu_import_groups(Engine *base, GroupSource *source)
 			merge_reader_groups(engine, reader);
 	}
 	merge_reader_groups(engine, reader);
-	if (nrows > 0)
-		cpu_merge_rows(engine, engine->imported, nrows);
+	cpu_merge_imported(engine);
 	group_reader_free(reader);
 	return ENGINE_OK;
 }
 
+/*
+ * EngineOps.import_rows: merges many rows as they are. Few are collected, with those of the next
+ * calls.
+ */
 EngineStatus
 cpu_import_rows(Engine *base, int section, const char *rows, uint32 n)
 {
 	CpuEngine *engine = (CpuEngine *) base;
+	bool values = cpu_shares_values(engine);
+	size_t stride = imported_stride(engine);
+	uint32 from = 0;
 
-	if (cpu_shares_values(engine))
+	if (n >= EXCHANGE_ROWS)
 	{
-		cpu_merge_values(engine, rows, n);
+		cpu_merge_imported(engine);
+		if (values)
+			cpu_merge_values(engine, rows, rows, n);
+		for (; !values && from < n; from += EXCHANGE_ROWS)
+			cpu_merge_rows(engine, rows + from * stride, Min(n - from, EXCHANGE_ROWS));
 		return ENGINE_OK;
 	}
-	for (uint32 from = 0; from < n; from += EXCHANGE_ROWS)
-		cpu_merge_rows(engine, rows + from * engine->table->row_size, Min(n - from, EXCHANGE_ROWS));
+	while (from < n)
+	{
+		char *to = next_imported(engine);
+		int rest = Min(n - from, EXCHANGE_ROWS - engine->nimported);
+
+		if (values)
+			cpu_copy_values(engine, to, rows, rows + from * stride, rest);
+		else
+			memcpy(to, rows + from * stride, rest * stride);
+		from += rest;
+		engine->nimported += rest;
+		if (engine->nimported == EXCHANGE_ROWS)
+			cpu_merge_imported(engine);
+	}
 	return ENGINE_OK;
 }
 

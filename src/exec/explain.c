@@ -204,6 +204,8 @@ explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 		ExplainPropertyUInteger("Spilled", "kB", (stats->spilled_bytes + 1023) / 1024, es);
 		ExplainPropertyInteger("Spill Partitions", NULL, stats->spill_partitions, es);
 	}
+	if (stats->early > 0)
+		ExplainPropertyInteger("Groups Exchanged Early", NULL, stats->early, es);
 	if (stats->parts > 0)
 		ExplainPropertyInteger("Merged Parts", NULL, stats->parts, es);
 	if (state->have_stats)

@@ -27,6 +27,12 @@
  */
 #define FIRST_PORTIONS 4
 
+/*
+ * Memory of a partition is freed if it has so many bytes in a portion. For less, the call takes
+ * longer than freeing the memory with the segment.
+ */
+#define RELEASED_BYTES ((size_t) 64 * 1024)
+
 /* The rows of a partition in a portion. */
 typedef struct RowsPart
 {
@@ -288,7 +294,7 @@ shared_rows_next(SharedRows *shared, MappedRows **mapped, int section, int parti
 	return false;
 }
 
-/* Frees the whole pages of a partition's rows in a portion. */
+/* Frees the whole pages of a partition's rows in a portion, if they are many. */
 static void
 release_rows(const RowsHeader *header, int part)
 {
@@ -298,7 +304,7 @@ release_rows(const RowsHeader *header, int part)
 	char *start = (char *) TYPEALIGN(page, (uintptr_t) rows + header->parts[part].start);
 	char *end = (char *) TYPEALIGN_DOWN(page, (uintptr_t) rows + header->parts[part + 1].start);
 
-	if (start < end)
+	if (start + RELEASED_BYTES <= end)
 		(void) madvise(start, end - start, MADV_REMOVE);
 #endif
 }

@@ -81,7 +81,7 @@ extern bool shared_rows_next(SharedRows *shared, MappedRows **mapped, int sectio
 							 int part, SharedCursor *cursor, SharedPart *found);
 /*
  * Frees the memory of a partition's rows, of all participants, after they are merged, as far as it
- * consists of whole pages.  Otherwise the last process to end would free all memory alone.
+ * consists of many pages.  Otherwise the last process to end would free all memory alone.
  */
 extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int section, int part);
 /* Unmaps all segments. */

@@ -25,14 +25,13 @@ BEGIN
 		RETURN QUERY EXECUTE format('SELECT %L, count(*), sum(hashtextextended(x::text, 0)::numeric)::text FROM %I x', v, v);
 	END LOOP;
 END $$;
--- whether groups leave early in the participant whose strategy EXPLAIN shows, in one of several executions: they do not if it ends before
--- another begins
+-- whether groups leave early, in one of several executions: they do not if a participant ends before another begins
 CREATE FUNCTION leave_early(query text, tries int) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
 	FOR t IN 1..tries LOOP
 		FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' || query LOOP
-			IF line ~ 'groups leave the table early' THEN
+			IF line ~ 'Groups Exchanged Early' THEN
 				RETURN true;
 			END IF;
 		END LOOP;
