@@ -98,14 +98,13 @@ expected_groups(CpuEngine *engine)
 }
 
 /*
- * Returns whether the table is worth emptying. If it is not, it is expected to become as large as
- * its groups.
+ * Returns whether the table is worth emptying, if it is expected to get so many groups. If it is
+ * not, it should have room for them.
  */
 static bool
-grows_much(CpuEngine *engine)
+grows_much(CpuEngine *engine, double groups)
 {
 	GroupTable *table = engine->table;
-	double groups = expected_groups(engine);
 
 	if (groups >= (double) cached_groups(engine) * GROWTH &&
 		groups * ROWS_PER_GROUP >= engine->env.est_rows)
@@ -138,13 +137,17 @@ cpu_leave_early(CpuEngine *engine)
 		return;
 	if (engine->early == NULL && may_leave(engine))
 	{
-		if (grows_much(engine))
+		double groups = expected_groups(engine);
+
+		if (grows_much(engine, groups))
 			engine->early = engine->env.early_sink(engine->env.early_arg, engine->env.exchange);
 		if (engine->early == NULL)
 		{
 			engine->early_bound *= 2;
 			return;
 		}
+		engine->early->expected =
+			Min(groups * engine->table->row_size, engine->env.mem_limit / 2.0);
 		engine->early_bound = cached_groups(engine);
 	}
 	if (!may_leave(engine) || !empty_table(engine))

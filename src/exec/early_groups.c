@@ -30,7 +30,7 @@ early_rows(GroupSink *base, const uint32 *counts, const size_t *bytes, size_t co
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	char *memory = shared_rows_create(
 		parallel_rows(shared), &state->mapped, part_segment(shared, sink->exchange, 0),
-		state->run.participant, counts, bytes, base->nparts, common, false);
+		state->run.participant, counts, bytes, base->nparts, common, Max(base->expected, 1));
 
 	MemoryContextSwitchTo(old);
 	for (int p = 0; memory && p < base->nparts; p++)

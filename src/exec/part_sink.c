@@ -177,7 +177,7 @@ create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	char *memory = shared_rows_create(
 		parallel_rows(shared), &state->mapped, part_segment(shared, sink->exchange, sink->section),
-		state->run.participant, counts, bytes, sink->base.nparts, common, true);
+		state->run.participant, counts, bytes, sink->base.nparts, common, 0);
 
 	MemoryContextSwitchTo(old);
 	return memory;

@@ -22,10 +22,11 @@
 #include "exec/shared_rows.h"
 
 /*
- * The first segment of a section has room for so many portions. The next ones are half as large as
- * all before them, so at most a third of the memory is not used.
+ * The first segment of a section has room for so many portions at least, and at most. The next ones
+ * are as large as all before them: a server has few segments.
  */
 #define FIRST_PORTIONS 4
+#define MOST_PORTIONS 16
 
 /*
  * Memory of a partition is freed if it has so many bytes in a portion. For less, the call takes
@@ -163,17 +164,19 @@ mapping(SharedRows *shared, MappedRows **mapped, int number)
 
 /*
  * Creates a segment with room for a portion of `size` bytes. The segments before it have `before`
- * bytes. Returns NULL if there is no memory.
+ * bytes; `expected` is as for shared_rows_create(). Returns NULL if there is no memory.
  */
 static SegmentHeader *
 create_segment(SharedRows *shared, MappedRows **mapped, int number, size_t size, size_t before,
-			   bool last)
+			   size_t expected)
 {
 	dsm_segment **segment = mapping(shared, mapped, number);
 	SegmentHeader *header;
 
-	if (!last)
-		size = Max(before > 0 ? size : size * FIRST_PORTIONS, before / 2);
+	if (expected > 0 && before == 0)
+		size = Min(Max(expected, size * FIRST_PORTIONS), size * MOST_PORTIONS);
+	else if (expected > 0)
+		size = Max(size, before);
 	size += FIRST_PORTION;
 	if (!has_room(shared, size))
 		return NULL;
@@ -193,7 +196,7 @@ create_segment(SharedRows *shared, MappedRows **mapped, int number, size_t size,
  * be. `number` is that of its first segment of the section. Returns NULL if there is no memory.
  */
 static SegmentHeader *
-find_room(SharedRows *shared, MappedRows **mapped, int number, size_t size, bool last)
+find_room(SharedRows *shared, MappedRows **mapped, int number, size_t size, size_t expected)
 {
 	size_t before = 0;
 
@@ -203,7 +206,7 @@ find_room(SharedRows *shared, MappedRows **mapped, int number, size_t size, bool
 		SegmentHeader *header;
 
 		if (segment == NULL)
-			return create_segment(shared, mapped, s, size, before, last);
+			return create_segment(shared, mapped, s, size, before, expected);
 		header = dsm_segment_address(segment);
 		if (header->size - header->used >= size)
 			return header;
@@ -214,7 +217,8 @@ find_room(SharedRows *shared, MappedRows **mapped, int number, size_t size, bool
 
 char *
 shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int participant,
-				   const uint32 *counts, const size_t *bytes, int nparts, size_t common, bool last)
+				   const uint32 *counts, const size_t *bytes, int nparts, size_t common,
+				   size_t expected)
 {
 	int number = first_segment(shared, section, participant);
 	size_t size = header_size(nparts) + common;
@@ -226,7 +230,7 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int par
 	for (int p = 0; p < nparts; p++)
 		size += bytes[p];
 	size = TYPEALIGN(PG_CACHE_LINE_SIZE, size);
-	segment = find_room(shared, mapped, number, size, last);
+	segment = find_room(shared, mapped, number, size, expected);
 	if (segment == NULL)
 		return NULL;
 	header = (RowsHeader *) ((char *) segment + segment->used);
@@ -234,7 +238,7 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int section, int par
 	header->size = size;
 	header->nparts = nparts;
 	header->export = counts == NULL;
-	header->last = last;
+	header->last = expected == 0;
 	header->parts[0].start = 0;
 	for (int p = 0; p < nparts; p++)
 	{

@@ -64,15 +64,14 @@ typedef struct SharedCursor
 /*
  * Returns memory for a portion of the groups of a participant: bytes[part] bytes for each
  * partition, one partition after another, and `common` bytes that all partitions may refer to.
- * These are counts[part] rows, or bytes of an export if counts is NULL.  `last`: the portion has
- * all groups that were not in one before.  Until then, more portions are expected, and segments are
- * larger than needed.
+ * These are counts[part] rows, or bytes of an export if counts is NULL.  `expected`: bytes of all
+ * portions, or 0 for the last one, which has all groups that were not in one before.
  * Adds mappings to *mapped, in the current context.  Returns NULL if there is no memory.  Others
  * may read the groups after a barrier.
  */
 extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int section,
 								int participant, const uint32 *counts, const size_t *bytes,
-								int nparts, size_t common, bool last);
+								int nparts, size_t common, size_t expected);
 /*
  * Finds the next portion of what a participant has left of a partition.  Returns false if there are
  * no more.
