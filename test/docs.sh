@@ -147,6 +147,9 @@ blocks() {
 			if (kind == "sql")
 				line = NR
 			file = sprintf("%s/%04d.%s", folder, line, kind)
+			# also of an output that is empty
+			if (kind != "")
+				printf "" > file
 			next
 		}
 		/^```/ { inside = 0; after = kind == "sql" ? NR : 0; next }
