@@ -274,3 +274,30 @@ SELECT name, core = ours AS equal, pg_column_size(core) = pg_column_size(ours) A
 	SELECT 'jsonb null' AS name, gpu_value_counts(x) AS ours, jsonb_build_array(jsonb_build_object('value', 'null'::jsonb, 'count', count(*))) AS core, gpu_top_k(x, 2) AS ours2, jsonb_build_array(jsonb_build_object('value', 'null'::jsonb, 'count', count(*), 'error', 0)) AS core2 FROM (VALUES ('null'::jsonb), ('null'::jsonb)) v(x) UNION ALL
 	SELECT 'NULL' AS name, gpu_value_counts(x) AS ours, jsonb_build_array(jsonb_build_object('value', NULL::int, 'count', count(*))) AS core, gpu_top_k(x, 2) AS ours2, jsonb_build_array(jsonb_build_object('value', NULL::int, 'count', count(*), 'error', 0)) AS core2 FROM (VALUES (NULL::int), (NULL::int)) v(x)
 ) s;
+
+-- With many values, some rows of a state wait to be counted, 24 together: also when it is merged, spilled, serialized or read, and when a NULL comes.
+CREATE TABLE waiting AS SELECT i % 3 AS g, i % 2 AS h, i::bigint * 7919 % 1009 % (700 - i % 3 * 300) AS v, nullif(i % 500, 7) AS w FROM generate_series(1, 10007) i;
+ALTER TABLE waiting SET (parallel_workers = 2);
+ANALYZE waiting;
+CREATE TEMP TABLE counted_by_core AS WITH
+	v AS (SELECT g, h, v, count(*) AS c FROM waiting GROUP BY GROUPING SETS ((g, h, v), (g, v), (v))), w AS (SELECT g, h, w, count(*) AS c FROM waiting GROUP BY GROUPING SETS ((g, h, w), (g, w), (w)))
+SELECT g, h, jsonb_agg(jsonb_build_object('value', v, 'count', c) ORDER BY c DESC, v) AS v,
+	(SELECT jsonb_agg(jsonb_build_object('value', w, 'count', c) ORDER BY c DESC, w) FROM w WHERE (w.g, w.h) IS NOT DISTINCT FROM (v.g, v.h)) AS w FROM v GROUP BY g, h;
+-- how many groups of a query have the same answers
+CREATE FUNCTION pg_temp.same_counts(query text, settings text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE n bigint;
+BEGIN
+	EXECUTE 'SET LOCAL work_mem = ''4MB''; SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
+		SET LOCAL enable_hashagg = on; SET LOCAL max_parallel_workers_per_gather = 0; ' || settings;
+	EXECUTE format('SELECT count(*) FROM (%s) a JOIN counted_by_core e ON (a.g, a.h) IS NOT DISTINCT FROM (e.g, e.h) AND a.v = e.v AND a.w = e.w', query) INTO n;
+	RETURN n;
+END $$;
+SET gpuagg.require = 'require';
+SELECT settings, pg_temp.same_counts('SELECT g, h, gpu_value_counts(v) AS v, gpu_value_counts(w) AS w FROM waiting GROUP BY GROUPING SETS ((g, h), (g), ())', settings) AS "10",
+	pg_temp.same_counts('SELECT g, h, gpu_value_counts(v) AS v, gpu_value_counts(w) AS w FROM waiting GROUP BY g, h', settings) AS "6",
+	pg_temp.same_counts('SELECT NULL::int AS g, NULL::int AS h, gpu_value_counts(v) AS v, gpu_value_counts(w) AS w FROM waiting', settings) AS "1",
+	pg_temp.same_counts('SELECT g, h, gpuagg_finish(v, ''gpu_value_counts(anyelement)'', NULL::jsonb) AS v, gpuagg_finish(w, ''gpu_value_counts(anyelement)'', NULL::jsonb) AS w
+		FROM (SELECT g, h, gpuagg_merge(gpuagg_pack(''gpu_value_counts(anyelement)'', v)) AS v, gpuagg_merge(gpuagg_pack(''gpu_value_counts(anyelement)'', w)) AS w FROM waiting GROUP BY g, h OFFSET 0) s', settings) AS "6 states"
+FROM unnest('{"", SET LOCAL work_mem = ''64kB'', SET LOCAL enable_hashagg = off, SET LOCAL max_parallel_workers_per_gather = 2, SET LOCAL gpuagg.require = ''forbid''}'::text[]) settings;
+RESET gpuagg.require;
+DROP TABLE waiting;
