@@ -60,7 +60,7 @@ for ((job = 0; job < jobs; job++)); do
 	for table in tried differences; do psql -Xq -d "job_$job" -c "COPY $table TO STDOUT" | psql -Xq -c "COPY $table FROM STDIN"; done
 done
 # those that the GPU engine computes; it has no merged states
-on_gpu='{value_counts,value_counts rows,entropy,top_k of a constant,min_n,max_n,argmax_n,argmin_n,"skewness, kurtosis",mad,summary,approx_percentile,approx_percentile state,histogram_auto,histogram_equidepth,exp_histogram,histogram2d,exact sums,exact pairs,entropy of many,mad of many,top_k of a constant of many,approx_percentile of many}'
+on_gpu='{value_counts,value_counts rows,entropy,top_k of a constant,min_n,max_n,argmax_n,argmin_n,"skewness, kurtosis",mad,summary,approx_percentile,approx_percentile state,histogram_auto,histogram_equidepth,exp_histogram,histogram2d,exact sums,exact pairs,value_counts of many,entropy of many,mad of many,top_k of a constant of many,approx_percentile of many}'
 [[ $engines == *cuda* ]] || on_gpu='{}'
 psql -XAtq -v on_gpu="$on_gpu" <<'SQL'
 SELECT format('ok %s: %s cases%s', name, sum(cases), ', ' || sum(cases) FILTER (WHERE on_gpu) || ' on the GPU') FROM tried WHERE name NOT IN (SELECT name FROM differences) GROUP BY name ORDER BY name;

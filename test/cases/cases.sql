@@ -230,6 +230,8 @@ BEGIN
 	CALL compare('approx_percentile merged of many', 'same', merged_sketch('%s::text', 'gpu_approx_percentile', 'x'), 'gpu_approx_percentile_state(x)::text', seed, by_group);
 	CALL compare('approx_count_distinct of many', 'sketch', 'gpu_approx_count_distinct(x)::text', 'count(DISTINCT x)::text', seed, by_group);
 	CALL compare('approx_count_distinct merged of many', 'same', merged_sketch('%s::text', 'gpu_approx_count_distinct', 'i4'), 'gpu_approx_count_distinct_state(i4)::text', seed, by_group);
+	CALL compare('value_counts of many', 'same', 'gpu_value_counts(i4)::text', 'd_counts([i4], 1000000)', seed, by_group);
+	CALL compare('value_counts merged of many', 'same', merged('%s::text', 'gpu_value_counts(anyelement, int4)', 'i4, k', 'jsonb'), 'd_counts([i4], ([k])[1])', seed, by_group);
 	CALL compare('entropy of many', 'near', 'gpu_entropy(i4)::text', 'd_entropy([i4])', seed, by_group);
 	CALL compare('mad of many', 'same', 'gpu_mad(x)::text', 'd_mad([x])', seed, by_group);
 	CALL compare('max_n of many', 'same', 'gpu_max_n(x, k)::text', 'd_extremes([x], ([k])[1], true)', seed, by_group);
