@@ -610,6 +610,10 @@ put_column(ReturnSetInfo *rsinfo, const ColumnInfo *column, int64 rows)
 		isnull[DESCRIBE_NULLS] = false;
 		copy_member(row, isnull, DESCRIBE_COUNT, members, nulls, MEMBER_COUNT);
 		copy_member(row, isnull, DESCRIBE_DISTINCT_VALUES, members, nulls, MEMBER_DISTINCT);
+		/* the estimate may be greater than the number of values */
+		if (!nulls[MEMBER_DISTINCT])
+			row[DESCRIBE_DISTINCT_VALUES] = Int64GetDatum(
+				Min(DatumGetInt64(members[MEMBER_DISTINCT]), DatumGetInt64(members[MEMBER_COUNT])));
 		copy_member(row, isnull, DESCRIBE_MIN, members, nulls, MEMBER_MIN);
 		copy_member(row, isnull, DESCRIBE_MAX, members, nulls, MEMBER_MAX);
 		if (!nulls[MEMBER_SUMMARY])

@@ -138,6 +138,9 @@ CREATE MATERIALIZED VIEW kept_view AS SELECT 1 AS one;
 SELECT * FROM described('kept_view');
 CREATE TABLE columnless ();
 SELECT count(*) FROM gpuagg_describe('columnless');
+-- the estimate of 1,000 such numbers is 1,009: there are no more distinct values than values
+CREATE TEMP TABLE all_different AS SELECT i FROM generate_series(1, 1000) i;
+SELECT count, distinct_values FROM gpuagg_describe('all_different');
 SELECT count(*) > 20 AS columns, bool_and(count + nulls = (SELECT count(*) FROM pg_class)) AS complete FROM gpuagg_describe('pg_class');
 -- values that all occur once are not frequent
 SELECT name, most_frequent, frequency FROM gpuagg_describe('kids');
