@@ -80,6 +80,12 @@ SELECT gpu_approx_percentile_estimate(stay, '{{0.1},{0.5}}'::float8[]) FROM days
 SELECT gpuagg_hll_merge(stay, visitors) FROM days;
 SELECT gpuagg_hll_merge(visitors, stay) FROM days;
 SELECT gpuagg_sketch_merge(visitors, stay) FROM days;
+-- images are as the reference describes them, since tables keep them
+SELECT gpu_approx_count_distinct_state(v) FROM generate_series(1, 2) v;
+SELECT gpu_approx_percentile_state(v) FROM unnest('{1.5, -2, 0, inf, nan, 1.5}'::float8[]) v;
+SELECT gpu_approx_percentile_state(v) FROM unnest('{0}'::float8[]) v;
+SELECT gpu_histogram_auto(v, 2) FROM unnest('{1.5, -2, NULL}'::float8[]) v;
+SELECT gpu_exp_histogram(v, 3) FROM unnest('{1.5, -2, 0}'::float8[]) v;
 -- equal sketches have equal bytes: in the order of rows and in another one, in the custom scan and elsewhere, merged from parts
 CREATE FUNCTION pg_temp.images(require text) RETURNS TABLE (n int, visitors text, stay text) LANGUAGE plpgsql AS $$
 BEGIN
