@@ -95,8 +95,8 @@ parallel_early_sink(void *arg, int exchange)
 	int nparts;
 
 	if (shared == NULL || state->run.participant < 0 || state->run.attach_phase > 0 ||
-		part_segment(shared, exchange, 0) < 0 || !can_merge(state, exchange) ||
-		!decide_partitions(state, exchange))
+		part_segment(shared, exchange, 0) < 0 || !shared_rows_has_portions(parallel_rows(shared)) ||
+		!can_merge(state, exchange) || !decide_partitions(state, exchange))
 		return NULL;
 	if (state->early == NULL)
 		state->early =

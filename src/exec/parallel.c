@@ -100,12 +100,7 @@
 /* Groups of a partition that fit in the processor's cache. */
 #define PART_GROUPS 8192
 #define MAX_PARTS 256
-/*
- * Segments of shared memory for all participants' groups, and for their values. A server has some
- * hundreds for all queries. What has no segment is written to files.
- */
-#define MANY_SEGMENTS 256
-/* Each participant may have so many of them in any case. */
+/* Each participant may have so many segments in any case. What has none is written to files. */
 #define LEAST_SEGMENTS 8
 /* Values of ordered sets that take as much memory as a group. */
 #define VALUES_PER_GROUP 8

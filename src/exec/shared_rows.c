@@ -33,6 +33,8 @@
  * longer than freeing the memory with the segment.
  */
 #define RELEASED_BYTES ((size_t) 64 * 1024)
+/* Most segments of a participant for a section; fewer if there would be more than MANY_SEGMENTS. */
+#define SECTION_SEGMENTS 10
 
 /* The rows of a partition in a portion. */
 typedef struct RowsPart
@@ -75,11 +77,18 @@ header_size(int nparts)
 					 offsetof(RowsHeader, parts) + (nparts + 1) * sizeof(RowsPart));
 }
 
+/* Returns how many segments a participant may have for a section. */
+static int
+segments_each(int participants, int sections)
+{
+	return Min(Max(MANY_SEGMENTS / (participants * sections), 1), SECTION_SEGMENTS);
+}
+
 Size
 shared_rows_size(int participants, int sections)
 {
 	return offsetof(SharedRows, handles) +
-		participants * sections * SECTION_SEGMENTS * sizeof(dsm_handle);
+		participants * sections * segments_each(participants, sections) * sizeof(dsm_handle);
 }
 
 void
@@ -110,7 +119,8 @@ shared_rows_init(SharedRows *shared, int participants, int sections, dsm_segment
 {
 	/* without a segment there are no other processes */
 	shared->participants = seg ? participants : 0;
-	shared->n = shared->participants * sections * SECTION_SEGMENTS;
+	shared->each = segments_each(participants, sections);
+	shared->n = shared->participants * sections * shared->each;
 	for (int i = 0; i < shared->n; i++)
 		shared->handles[i] = DSM_HANDLE_INVALID;
 	pg_atomic_init_u32(&shared->users, 1);
@@ -142,7 +152,7 @@ has_room(const SharedRows *shared, size_t size)
 static int
 first_segment(const SharedRows *shared, int section, int participant)
 {
-	int number = (section * shared->participants + participant) * SECTION_SEGMENTS;
+	int number = (section * shared->participants + participant) * shared->each;
 
 	return section >= 0 && participant < shared->participants && number < shared->n ? number : -1;
 }
@@ -200,7 +210,7 @@ find_room(SharedRows *shared, MappedRows **mapped, int number, size_t size, size
 {
 	size_t before = 0;
 
-	for (int s = number; s < number + SECTION_SEGMENTS; s++)
+	for (int s = number; s < number + shared->each - (expected > 0); s++)
 	{
 		dsm_segment *segment = *mapping(shared, mapped, s);
 		SegmentHeader *header;
@@ -270,7 +280,7 @@ shared_rows_next(SharedRows *shared, MappedRows **mapped, int section, int parti
 {
 	int number = first_segment(shared, section, participant);
 
-	while (number >= 0 && cursor->segment < SECTION_SEGMENTS)
+	while (number >= 0 && cursor->segment < shared->each)
 	{
 		const SegmentHeader *segment = map_segment(shared, mapped, number + cursor->segment);
 		const RowsHeader *header;
@@ -320,7 +330,7 @@ shared_rows_release(SharedRows *shared, MappedRows *mapped, int section, int par
 
 	if (dynamic_shared_memory_type != DSM_IMPL_POSIX || first < 0 || mapped == NULL)
 		return;
-	for (int s = first; s < first + shared->participants * SECTION_SEGMENTS; s++)
+	for (int s = first; s < first + shared->participants * shared->each; s++)
 	{
 		dsm_segment *segment = mapped->segments[s];
 		const SegmentHeader *header;

@@ -11,8 +11,11 @@
 #include "port/atomics.h"
 #include "storage/dsm.h"
 
-/* Most segments of a participant for one section. */
-#define SECTION_SEGMENTS 20
+/*
+ * Segments for all groups, and all distinct values, of a query. A server has some hundreds for all
+ * queries, and core raises an error where it needs one and there is none.
+ */
+#define MANY_SEGMENTS 256
 
 /*
  * The segments of all participants; in the shared memory of the plan.  A participant has some for
@@ -22,7 +25,8 @@ typedef struct SharedRows
 {
 	pg_atomic_uint32 users; /* processes that are attached to the plan's segment */
 	int participants;       /* 0: there are no other processes */
-	int n;                  /* segments: sections * participants * SECTION_SEGMENTS */
+	int each;               /* most segments of a participant for one section */
+	int n;                  /* segments: sections * participants * each */
 	dsm_handle handles[FLEXIBLE_ARRAY_MEMBER]; /* [segment], or DSM_HANDLE_INVALID */
 } SharedRows;
 
@@ -43,6 +47,13 @@ extern void shared_rows_init(SharedRows *shared, int participants, int sections,
 extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
 /* Deletes all segments.  No other process may use them. */
 extern void shared_rows_clear(SharedRows *shared);
+
+/* Returns whether participants may have several portions for a section. */
+static inline bool
+shared_rows_has_portions(const SharedRows *shared)
+{
+	return shared->each > 1;
+}
 
 /* One portion of what a participant has left of a partition. */
 typedef struct SharedPart
@@ -65,7 +76,8 @@ typedef struct SharedCursor
  * Returns memory for a portion of the groups of a participant: bytes[part] bytes for each
  * partition, one partition after another, and `common` bytes that all partitions may refer to.
  * These are counts[part] rows, or bytes of an export if counts is NULL.  `expected`: bytes of all
- * portions, or 0 for the last one, which has all groups that were not in one before.
+ * portions, or 0 for the last one, which has all groups that were not in one before.  One segment
+ * stays free for the last one.
  * Adds mappings to *mapped, in the current context.  Returns NULL if there is no memory.  Others
  * may read the groups after a barrier.
  */

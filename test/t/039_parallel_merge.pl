@@ -16,6 +16,7 @@ max_parallel_workers_per_gather = 3
 parallel_setup_cost = 0
 parallel_tuple_cost = 1
 min_parallel_table_scan_size = 0
+max_connections = 40
 CONF
 # The first row has number 0. It delays the participant that reads it, and the others share the remaining rows.
 $node->safe_psql('postgres', <<SQL);
@@ -78,4 +79,9 @@ my ($rc, $out, $err) = $node->psql('postgres', $failing);
 like($err, qr/it fails/, 'error of the participant for which the others wait: the query fails with it');
 check_nothing_left('error of the participant for which the others wait');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM (SELECT k, count(*) FROM rows GROUP BY k OFFSET 0) s'), '50021', 'a query after these gives the right answer');
+
+# Many sets of distinct values leave early, each of each participant to segments of its own. A server with 40 connections has some 320.
+my $sets = join(', ', map { "count(DISTINCT k * 7919::bigint + $_)" } 1 .. 32);
+is($node->safe_psql('postgres', "SET work_mem = '2MB'; SELECT $sets FROM rows"), join('|', (50021) x 32),
+	'many sets of distinct values leave segments of shared memory for others');
 done_testing();
