@@ -219,6 +219,14 @@ cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
 	return group_bits_add(engine->bits, batch);
 }
 
+void
+cpu_reserve_groups(CpuEngine *engine, double groups)
+{
+	double most = engine->env.mem_limit / (double) RESERVED_SHARE / engine->table->row_size;
+
+	group_table_reserve(engine->table, Min(groups * 1.125, most));
+}
+
 /*
  * Chooses the strategy again after the first batch, by its keys, and changes the table accordingly.
  * May also move the groups to bits.
@@ -269,9 +277,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		group_table_use_hash(table, input.groups);
 	}
 	if (table->mode == TABLE_DIRECT || table->mode == TABLE_HASH)
-		group_table_reserve(table,
-							Min(input.groups * 1.125,
-								engine->env.mem_limit / (double) RESERVED_SHARE / table->row_size));
+		cpu_reserve_groups(engine, input.groups);
 	if (engine->strategy != before && before != STRATEGY_AUTO)
 		engine->changes++;
 }

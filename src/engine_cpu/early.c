@@ -29,10 +29,10 @@
 /* A table that is expected to stay below this many times as many groups is not emptied. */
 #define GROWTH 4
 /*
- * Nor is one with more rows of this participant for each group: they are reduced better here, as
- * shared memory and its page faults take time, too.
+ * Nor is one whose groups would leave more often than this in the mean: they are reduced better
+ * here, as shared memory, its page faults and merging take time, too.
  */
-#define ROWS_PER_GROUP 1.5
+#define LEAVES_PER_GROUP 1.5
 /* Bytes of a group in a hash table. */
 #define HASH_ENTRY_BYTES 16
 
@@ -69,6 +69,13 @@ may_leave(const CpuEngine *engine)
 		engine->early_bytes + group_table_memory(table) < engine->env.mem_limit / 2;
 }
 
+/* Returns how many rows this participant is expected to have. */
+static double
+expected_rows(const CpuEngine *engine)
+{
+	return Max(engine->env.est_rows, engine->located - engine->early_located);
+}
+
 /*
  * Measures which share of the rows since the last call made new groups, and returns how many groups
  * all rows of this participant are expected to make; 0 at the first call.
@@ -82,7 +89,7 @@ expected_groups(CpuEngine *engine)
 {
 	EarlyGrowth before = engine->growth;
 	EarlyGrowth *now = &engine->growth;
-	double rows = Max(engine->env.est_rows, engine->located - engine->early_located);
+	double rows = expected_rows(engine);
 	double rare, inverse;
 
 	now->groups = engine->table->ngroups;
@@ -90,11 +97,16 @@ expected_groups(CpuEngine *engine)
 	now->middle = (before.groups + now->groups) / 2.0;
 	now->share = (now->groups - before.groups) / (double) Max(now->located - before.located, 1);
 	if (before.groups == 0)
+	{
+		now->leaving = now->share;
 		return 0;
+	}
+	if (now->share >= before.share)
+		return now->share * rows;
 	inverse =
 		(before.share - now->share) / (before.share * now->middle - now->share * before.middle);
-	rare = before.share / (1 - before.middle * Max(inverse, 0));
-	return inverse > 0 ? -expm1(-rare * rows * inverse) / inverse : now->share * rows;
+	rare = before.share / (1 - before.middle * inverse);
+	return -expm1(-rare * rows * inverse) / inverse;
 }
 
 /*
@@ -104,12 +116,11 @@ expected_groups(CpuEngine *engine)
 static bool
 grows_much(CpuEngine *engine, double groups)
 {
-	GroupTable *table = engine->table;
-
 	if (groups >= (double) cached_groups(engine) * GROWTH &&
-		groups * ROWS_PER_GROUP >= engine->env.est_rows)
+		groups * LEAVES_PER_GROUP >= expected_rows(engine) * engine->growth.leaving)
 		return true;
-	table->expected = Max(table->expected, groups);
+	engine->table->expected = Max(engine->table->expected, groups);
+	cpu_reserve_groups(engine, groups);
 	return false;
 }
 

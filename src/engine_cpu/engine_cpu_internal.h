@@ -217,6 +217,7 @@ typedef struct EarlyGrowth
 	uint64 located; /* and CpuEngine.located */
 	double share;   /* of the rows before that made new groups, since the measurement before */
 	double middle;  /* mean number of groups meanwhile */
+	double leaving; /* share of all rows that would leave: `share` while the table first filled */
 } EarlyGrowth;
 
 typedef struct CpuEngine
@@ -310,6 +311,8 @@ extern void cpu_write_group(CpuEngine *engine, int g);
  */
 extern double cpu_extrapolate_groups(double d, double n);
 extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
+/* Reserves table rows for the expected groups, as far as memory allows. */
+extern void cpu_reserve_groups(CpuEngine *engine, double groups);
 /* Adds rows of the feed or of a partition to the table, or to the partitions. */
 extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
 /*

@@ -53,8 +53,9 @@ SELECT name, n FROM (SELECT * FROM sums() INTERSECT SELECT * FROM wanted) s ORDE
 SET work_mem = '64kB';
 SELECT name, n FROM (SELECT * FROM sums() INTERSECT SELECT * FROM wanted) s ORDER BY 1;
 SET work_mem = '4MB';
--- neither groups with many rows each, nor few groups, leave
-SELECT leave_early('SELECT u % 1000, count(*) FROM rare GROUP BY 1', 2), leave_early('SELECT s, count(*) FROM rare GROUP BY s', 2);
+-- neither groups with many rows each, nor few groups, leave; nor those of which each participant has several rows that are far apart
+SELECT leave_early('SELECT u % 1000, count(*) FROM rare GROUP BY 1', 2), leave_early('SELECT s, count(*) FROM rare GROUP BY s', 2),
+	leave_early('SELECT hashint4(v) % 30000 * 1000003::bigint, count(*) FROM rare GROUP BY 1', 8);
 SET parallel_leader_participation = off;
 SELECT name, n FROM (SELECT * FROM sums() INTERSECT SELECT * FROM wanted) s ORDER BY 1;
 RESET parallel_leader_participation;
