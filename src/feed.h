@@ -66,7 +66,7 @@ typedef enum CoreJoins
 {
 	CORE_HASH_JOINS,  /* joins that core hashes, from the topmost one of core's plan down, */
 	CORE_INNER_FIRST, /* and those of them whose inner side runs before an outer row is fetched */
-	CORE_INNER_SIDES  /* [join] the same of its inner side, or NIL; NIL: all are NIL */
+	CORE_INNER_SIDES  /* [join] the same of its inner side, or NIL */
 } CoreJoins;
 
 struct Feed

@@ -22,6 +22,7 @@
 
 #include "access/tableam.h"
 #include "executor/executor.h"
+#include "executor/hashjoin.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 
@@ -216,6 +217,39 @@ heap_joins_leave(PlanState *child)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Walker: makes a rescan build hash tables without rows again.  Core would keep them and read the
+ * outer sides, which it does not in the first scan.
+ */
+static bool
+forget_empty_tables(PlanState *node, void *context)
+{
+	HashJoinTable table = IsA(node, HashJoinState) ? ((HashJoinState *) node)->hj_HashTable : NULL;
+
+	check_stack_depth();
+	if (table && table->totalTuples == 0 && !node->plan->parallel_aware)
+		innerPlanState(node)->chgParam = bms_add_member(innerPlanState(node)->chgParam, 0);
+	return planstate_tree_walker(node, forget_empty_tables, context);
+}
+
+void
+heap_join_repeat_inner(HeapJoin *join)
+{
+	PlanState *inner = join->lookup.inner;
+
+	/* a feed of the inner side may have run the inner sides of joins below */
+	heap_joins_leave(inner);
+	if (join->executed)
+	{
+		/* sets of changed parameters live as long as the nodes */
+		MemoryContext old = MemoryContextSwitchTo(inner->state->es_query_cxt);
+
+		forget_empty_tables(inner, NULL);
+		MemoryContextSwitchTo(old);
+	}
+	heap_join_rescan_inner(join);
+}
+
 /* ---- the first outer row --------------------------------------------------------------- */
 
 /* Walker: returns true if participants share the rows of a scan, or of a part of it. */
@@ -310,8 +344,7 @@ heap_join_has_outer_row(HeapJoins *joins, int j)
 	for (int i = 0; i < j; i++)
 		if (joins->joins[i].node->hj_HashTable == NULL)
 		{
-			heap_joins_leave(joins->joins[i].lookup.inner);
-			heap_join_rescan_inner(&joins->joins[i]);
+			heap_join_repeat_inner(&joins->joins[i]);
 			joins->joins[i].executed = true;
 			again |= joins->joins[i].lookup.form == LOOKUP_EMPTY &&
 				heap_join_needs_match(&joins->joins[i]);

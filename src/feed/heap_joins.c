@@ -573,9 +573,7 @@ give_up(HeapJoins *joins)
 		lookup_free(&joins->joins[j].lookup);
 		joins->joins[j].lookup.feed = NULL;
 		joins->joins[j].built = false;
-		/* the feed of an inner side may have run the inner sides of joins below */
-		heap_joins_leave(joins->joins[j].lookup.inner);
-		heap_join_rescan_inner(&joins->joins[j]);
+		heap_join_repeat_inner(&joins->joins[j]);
 	}
 }
 
@@ -597,18 +595,27 @@ end_without_inner_rows(HeapJoins *joins, int j, bool kept, bool looked)
 	return HEAP_JOINS_EMPTY;
 }
 
+/* Returns Feed.core_joins, or NIL if it is of another number of joins than the plan has. */
+static const List *
+core_joins(const HeapJoins *joins, const Feed *feed)
+{
+	const List *all = feed->core_joins;
+
+	return all && list_length(list_nth(all, CORE_INNER_SIDES)) == joins->n ? all : NIL;
+}
+
 /* Prepares the feed of the inner side of join j.  feed: that of the joins */
 static void
 prepare_inner_feed(HeapJoins *joins, int j, const Feed *feed)
 {
 	Feed *inner = joins->joins[j].lookup.feed;
-	List *sides = feed->core_joins ? list_nth(feed->core_joins, CORE_INNER_SIDES) : NIL;
+	const List *all = core_joins(joins, feed);
 
 	if (inner == NULL)
 		return;
 	inner->guarded = feed->guarded;
 	inner->subplans = feed->subplans;
-	inner->core_joins = sides ? list_nth(sides, j) : NIL;
+	inner->core_joins = all ? list_nth(list_nth(all, CORE_INNER_SIDES), j) : NIL;
 }
 
 /* Makes join j ready.  first: see obtain_lookup() */
@@ -636,14 +643,15 @@ static HeapJoinsResult
 begin_all(HeapJoins *joins, const Feed *feed)
 {
 	HeapJoinsResult result = HEAP_JOINS_READY;
-	List *hashed = feed->core_joins ? list_nth(feed->core_joins, CORE_HASH_JOINS) : NIL;
+	const List *all = core_joins(joins, feed);
+	const List *hashed = all ? list_nth(all, CORE_HASH_JOINS) : NIL;
 	ListCell *lc;
 
 	foreach (lc, hashed)
 	{
 		int j = lfirst_int(lc);
 
-		if (heap_join_runs_inner_first(joins, j, feed->core_joins) &&
+		if (heap_join_runs_inner_first(joins, j, all) &&
 			(result = begin_join(joins, j, feed, true)) != HEAP_JOINS_READY)
 			return result;
 	}

@@ -143,6 +143,8 @@ extern bool heap_joins_await_outer_rows(const HeapJoins *joins);
 extern bool heap_join_runs_inner_first(const HeapJoins *joins, int j, const List *core_joins);
 /* Rescans the inner side of a join if its plan has run before. */
 extern void heap_join_rescan_inner(HeapJoin *join);
+/* Makes the inner side of a join ready to run again in the same scan, by the executor. */
+extern void heap_join_repeat_inner(HeapJoin *join);
 /* Returns whether heap_join_has_outer_row() can be called for joins above a scan. */
 extern bool heap_join_can_look_ahead(PlanState *scan);
 /*

@@ -209,20 +209,79 @@ lookup_joins_making_cost(PlannerInfo *root, Path *path)
 	return cost;
 }
 
-/* Returns the number, from the scan upwards, of the join with this inner relation; -1: none. */
+/*
+ * Returns what a path reads if the plan has no node for it, or NULL.  Nodes of subqueries remain if
+ * they have something to do; then the feed does not execute the joins below as lookups.
+ */
+static Path *
+below_trivial(Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+			return ((ProjectionPath *) path)->subpath;
+		case T_SubqueryScanPath:
+			return ((SubqueryScanPath *) path)->subpath;
+		case T_AppendPath:
+			return list_length(((AppendPath *) path)->subpaths) == 1 ?
+				linitial(((AppendPath *) path)->subpaths) :
+				NULL;
+		default:
+			return NULL;
+	}
+}
+
+/* Returns the topmost join of a tree of hash joins, or the path of something else. */
+static Path *
+topmost_join(Path *path)
+{
+	for (Path *below = path; below; below = below_trivial(path))
+		path = below;
+	return path;
+}
+
+/* Returns the join below a join of such a tree, or the path of something else. */
+static Path *
+join_below(Path *path)
+{
+	return topmost_join(((HashPath *) path)->jpath.outerjoinpath);
+}
+
+/*
+ * Returns the number, from the scan upwards, of the join with this inner relation; -1: none.  The
+ * relation is of the topmost join's query.
+ */
 static int
 find_join(Path *path, const RelOptInfo *inner)
 {
+	bool same_query = true;
 	int found = -1;
 
-	for (; IsA(path, HashPath); path = ((HashPath *) path)->jpath.outerjoinpath)
+	while (path)
 	{
-		if (bms_equal(((HashPath *) path)->jpath.innerjoinpath->parent->relids, inner->relids))
+		if (!IsA(path, HashPath))
+		{
+			same_query = same_query && !IsA(path, SubqueryScanPath);
+			path = below_trivial(path);
+			continue;
+		}
+		if (same_query &&
+			bms_equal(((HashPath *) path)->jpath.innerjoinpath->parent->relids, inner->relids))
 			found = 0;
 		else if (found >= 0)
 			found++;
+		path = ((HashPath *) path)->jpath.outerjoinpath;
 	}
 	return found;
+}
+
+/* Returns the topmost join of the subquery, of the topmost join's query, that a tree reads. */
+static Path *
+find_subquery(Path *path, const RelOptInfo *rel)
+{
+	while (path && !IsA(path, SubqueryScanPath))
+		path = IsA(path, HashPath) ? ((HashPath *) path)->jpath.outerjoinpath : below_trivial(path);
+	return path && bms_equal(path->parent->relids, rel->relids) ? topmost_join(path) : NULL;
 }
 
 /* Returns whether core's hash join runs its inner side before it fetches an outer row. */
@@ -243,6 +302,8 @@ first_fetched(Path *path)
 	{
 		case T_ProjectionPath:
 			return ((ProjectionPath *) path)->subpath;
+		case T_SubqueryScanPath:
+			return ((SubqueryScanPath *) path)->subpath;
 		case T_SortPath:
 		case T_IncrementalSortPath:
 			return ((SortPath *) path)->subpath;
@@ -264,29 +325,23 @@ static Path *
 core_path(Path *path)
 {
 	const RelOptInfo *rel = path->parent;
-	const Path *scan = path;
+	Path *scan = path;
 
 	while (IsA(scan, HashPath))
-		scan = ((const HashPath *) scan)->jpath.outerjoinpath;
+		scan = join_below(scan);
 	return scan->parallel_aware && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) :
 																  rel->cheapest_total_path;
 }
 
-/* Returns the core_joins of the inner sides of a tree; NIL if there are none. */
+/* Returns the core_joins of the inner sides of a tree. */
 static List *
 core_joins_of_inner_sides(Path *path)
 {
 	List *result = NIL;
-	bool any = false;
 
-	for (; IsA(path, HashPath); path = ((HashPath *) path)->jpath.outerjoinpath)
-	{
-		List *inner = lookup_joins_of_core(((HashPath *) path)->jpath.innerjoinpath);
-
-		any |= inner != NIL;
-		result = lcons(inner, result);
-	}
-	return any ? result : NIL;
+	for (; IsA(path, HashPath); path = join_below(path))
+		result = lcons(lookup_joins_of_core(((HashPath *) path)->jpath.innerjoinpath), result);
+	return result;
 }
 
 List *
@@ -294,12 +349,10 @@ lookup_joins_of_core(Path *path)
 {
 	List *hashed = NIL;
 	List *inner_first = NIL;
-	List *sides;
+	Path *top;
 
 	check_stack_depth();
-	while (IsA(path, ProjectionPath) || IsA(path, SubqueryScanPath))
-		path = IsA(path, ProjectionPath) ? ((ProjectionPath *) path)->subpath :
-										   ((SubqueryScanPath *) path)->subpath;
+	path = top = topmost_join(path);
 	if (!IsA(path, HashPath))
 		return NIL;
 	for (Path *core = core_path(path); core; core = first_fetched(core))
@@ -307,6 +360,8 @@ lookup_joins_of_core(Path *path)
 		bool first;
 		int join;
 
+		if (IsA(core, SubqueryScanPath) && (path = find_subquery(path, core->parent)) == NULL)
+			break;
 		if (!IsA(core, HashPath))
 			continue;
 		first = runs_inner_first((HashPath *) core);
@@ -319,6 +374,5 @@ lookup_joins_of_core(Path *path)
 		if (first)
 			inner_first = lappend_int(inner_first, join);
 	}
-	sides = core_joins_of_inner_sides(path);
-	return hashed || sides ? list_make3(hashed, inner_first, sides) : NIL;
+	return list_make3(hashed, inner_first, core_joins_of_inner_sides(top));
 }

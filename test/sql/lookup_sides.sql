@@ -55,6 +55,13 @@ INSERT INTO ls_queries (q) SELECT format('SELECT count(*) FROM ls_region f JOIN 
 	FROM unnest(ARRAY['SELECT g.k, g.r FROM ls_dim g JOIN ls_fact h ON h.k = g.k WHERE h.i < 0', 'SELECT k, r FROM ls_dim WHERE x > 100', 'SELECT g.k, g.r FROM ls_fact h JOIN ls_dim g ON h.k = g.k WHERE h.i < 0']) d;
 INSERT INTO ls_queries (q) SELECT format('SELECT p, (SELECT count(*) FROM ls_fact f JOIN (SELECT d.k FROM ls_dim d JOIN (SELECT r FROM ls_region WHERE 100 / (y + p - 12) > -200 OFFSET 0) r ON r.r = d.r WHERE d.x + 0 > p OFFSET 0) s ON s.k = f.k) AS n'
 	' FROM unnest(ARRAY[%s]) p', p) FROM unnest(ARRAY['5, 12', '12, 5', '5, 11', '11, 12, 20']) p;
+-- joins of a subquery that the plan has no node for
+INSERT INTO ls_queries (q) SELECT format('SELECT count(*) FROM (SELECT f.l, f.k FROM ls_fact f JOIN (SELECT k FROM ls_dim WHERE %s OFFSET 0) d ON d.k = f.k OFFSET 0) s'
+	' JOIN (SELECT r.r FROM ls_region r JOIN (SELECT k FROM ls_dim WHERE %s OFFSET 0) e ON e.k = r.r OFFSET 0) t ON t.r = s.l', a, b)
+	FROM unnest(ARRAY['100 / x > -200', 'x > 100', 'true']) a, unnest(ARRAY['100 / x > -200', 'x > 100']) b;
+-- an inner side with a join of core's whose hash table has no rows runs again, for a row of the outer side of the join above
+INSERT INTO ls_queries (q) SELECT format('SELECT count(*) FROM ls_fact f %s JOIN (SELECT d.k, d.x FROM ls_dim d JOIN ls_region r ON r.r = d.r AND r.y + 0 > 9 WHERE 100 / d.x > -200 OFFSET 0) s ON s.k = f.k'
+	' LEFT JOIN (SELECT r FROM ls_region WHERE 100 / (y + 7) > 0 OFFSET 0) t ON t.r = f.l', j) FROM unnest(ARRAY['', 'LEFT']) j;
 -- core's answers, and those of lookups; a sort by the wrapper's aggregate must not evaluate the columns again
 CREATE TABLE ls_answers AS SELECT id, q, NULL::text[] AS core FROM ls_queries;
 SET gpuagg.enabled = off;
