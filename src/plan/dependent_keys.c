@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -27,6 +28,7 @@
 #include "utils/typcache.h"
 
 #include "analysis/analysis.h"
+#include "plan/estimate.h"
 #include "plan/group_query.h"
 
 /* The keys that may take the place of columns in a key. */
@@ -206,13 +208,28 @@ plan_drop_dependent_keys(GroupQuery *query)
 		/* one key stays: without any there is a group for no rows */
 		if ((keys != NIL || lnext(query->keys, lc)) &&
 			!chooses_groups(query->root, lfirst_int(lc2)) && is_dependent(query, key, identical))
+		{
+			query->dropped = lappend(query->dropped, key);
 			continue;
+		}
 		keys = lappend(keys, key);
 		refs = lappend_int(refs, lfirst_int(lc2));
 		eqops = lappend_oid(eqops, lfirst_oid(lc3));
 	}
-	query->drops_keys = list_length(keys) < list_length(query->keys);
 	query->keys = keys;
 	query->key_refs = refs;
 	query->key_eqops = eqops;
+}
+
+double
+plan_estimate_groups(const GroupQuery *query, double rows)
+{
+	List *keys = list_copy(query->keys);
+	ListCell *lc;
+
+	/* core takes each condition for one that doubles the groups */
+	foreach (lc, query->dropped)
+		if (exprType(lfirst(lc)) != BOOLOID)
+			keys = lappend(keys, lfirst(lc));
+	return keys == NIL ? 1 : estimate_groups(query->root, keys, rows);
 }

@@ -54,8 +54,8 @@ typedef struct GroupQuery
 	List *key_refs; /* sortgroupref of each key, or 0 */
 	List *key_eqops;
 	List *key_inputs;
-	bool drops_keys;  /* some keys have been dropped: the inputs may not yield them */
-	List *checks;     /* dropped keys that can fail: evaluated for each row, like keys */
+	List *dropped;    /* keys that other keys determine: the inputs may not yield them */
+	List *checks;     /* those of them that can fail: evaluated for each row, like keys */
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
 	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
 						 its arguments */
@@ -243,6 +243,8 @@ extern Path *plan_path_of_inputs(GroupQuery *query, Path *path);
 
 /* dependent_keys.c: drops keys that others determine; not with grouping sets. */
 extern void plan_drop_dependent_keys(GroupQuery *query);
+/* Returns the estimated number of groups by all keys of the query, the dropped ones among them. */
+extern double plan_estimate_groups(const GroupQuery *query, double rows);
 
 /*
  * linear.c: sets `agg_linear`.  Aggregates whose argument has a source read the source instead.

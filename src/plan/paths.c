@@ -217,11 +217,11 @@ add_grouped_paths(GroupQuery *query)
 		if (path->param_info != NULL || (!sorted && path != cheapest))
 			continue;
 		/* a Sort by a dropped key must be below the projection, which may have no column for it */
-		if (sorted || !query->drops_keys)
+		if (sorted || query->dropped == NIL)
 			path = plan_path_of_inputs(query, path);
 		if (!sorted)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
-		if (!sorted && query->drops_keys)
+		if (!sorted && query->dropped != NIL)
 			path = plan_path_of_inputs(query, path);
 		add_group_path(query, (Path *) make_path(query, path, true, false));
 	}

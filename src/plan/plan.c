@@ -240,8 +240,7 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 	plan_find_limit(&query, false);
 	query.groups = query.sets != NIL ?
 		plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :
-		query.keys == NIL ? 1 :
-							estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
+		plan_estimate_groups(&query, input_rel->cheapest_total_path->rows);
 	plan_add_paths(&query);
 }
 
@@ -296,7 +295,7 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinc
 	query.groups =
 		parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
 		cheapest->rows :
-		estimate_groups(root, query.keys, cheapest->rows);
+		plan_estimate_groups(&query, cheapest->rows);
 	plan_add_paths(&query);
 }
 

@@ -114,6 +114,25 @@ SELECT pg_temp.same('SELECT k + 1, @count(*) FROM dependent_many WHERE k < 100 G
 -- sorted by a dropped key that reads a key which is no column
 SELECT pg_temp.same('SELECT k % 7000, k % 7000 > 50, @count(*) FROM dependent_many GROUP BY 1, 2 ORDER BY 2, 1');
 
+-- the number of groups is estimated by all keys of the query, which statistics may know
+CREATE FUNCTION estimated_groups(query text, enabled text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	PERFORM set_config('gpuagg.enabled', enabled, true), set_config('gpuagg.require', CASE enabled WHEN 'on' THEN 'require' ELSE 'allow' END, true);
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	PERFORM set_config('gpuagg.enabled', 'on', true), set_config('gpuagg.require', 'allow', true);
+	RETURN plan->0->'Plan'->>'Plan Rows';
+END $$;
+CREATE TABLE dependent_statistics AS SELECT i % 13 AS a, i % 17 AS b FROM generate_series(1, 1000) i;
+CREATE STATISTICS dependent_ndistinct (ndistinct) ON (a + 1), (b + 100) FROM dependent_statistics;
+ANALYZE dependent_statistics;
+SET gpuagg.replace_builtin = on;
+SELECT keys, estimated_groups(q, 'off') AS core, estimated_groups(q, 'on') AS scan
+FROM unnest(ARRAY['a, a + 1, b + 100', 'a + 1, b + 100', 'b, a + 1, b + 100']) keys, format('SELECT count(*) FROM dependent_statistics GROUP BY %s', keys) q;
+RESET gpuagg.replace_builtin;
+DROP TABLE dependent_statistics;
+DROP FUNCTION estimated_groups;
 DROP TABLE dependent_keys, dependent_many;
 DROP FUNCTION group_key, users_key, own_key;
 DROP COLLATION same_letters;
