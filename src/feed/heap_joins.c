@@ -61,14 +61,18 @@ static const char *
 keys_unsupported_reason(const HashJoinState *node)
 {
 	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
-	ListCell *lc;
+	ListCell *operator, * collation, *key;
 
-	foreach (lc, plan->hashoperators)
+	forthree(operator, plan->hashoperators, collation, plan->hashcollations, key, plan->hashkeys)
 	{
 		Oid left, right;
 
-		if (!op_strict(lfirst_oid(lc)) || !get_op_hash_functions(lfirst_oid(lc), &left, &right))
+		if (!op_strict(lfirst_oid(operator)) ||
+			!get_op_hash_functions(lfirst_oid(operator), &left, &right))
 			return "an operator of the join is not strict";
+		/* core raises an error for the first outer row, although no inner row is compared */
+		if (!OidIsValid(lfirst_oid(collation)) && type_is_collatable(exprType(lfirst(key))))
+			return "the collation of a key is not known";
 	}
 	return expr_join_keys_unsupported_reason(plan->hashkeys, node->js.ps.state->es_param_list_info);
 }

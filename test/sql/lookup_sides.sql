@@ -70,6 +70,11 @@ UPDATE ls_answers SET core = pg_temp.answer(q || ' OFFSET 0');
 SET gpuagg.enabled = on;
 SET gpuagg.require = :require;
 SELECT id, pg_temp.compared(core, pg_temp.answer(q || ' OFFSET 0')) AS how, q FROM ls_answers ORDER BY id;
+-- a key whose collation is not known cannot be hashed
+CREATE TABLE ls_texts AS SELECT i, i::text COLLATE "C" AS t, i::text COLLATE "POSIX" AS u FROM ls_fact;
+SELECT pg_temp.compared(format('SELECT count(*) FROM ls_texts f %s (SELECT u FROM ls_texts WHERE i < 0) d ON d.u = f.t WHERE f.i < %s OFFSET 0', j, i)) AS how
+FROM unnest(ARRAY[0, 10]) i, unnest(ARRAY['JOIN', 'LEFT JOIN']) j;
+DROP TABLE ls_texts;
 -- the same from cached columns
 SELECT gpuagg_cache_prewarm('ls_fact') > 0 AS cached, gpuagg_cache_prewarm('ls_dim') > 0 AS also;
 SET gpuagg.cache = eager;
