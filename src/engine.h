@@ -76,6 +76,7 @@ typedef struct EngineWork
 	double scanned;  /* rows of tables that are read for these, */
 	Cost read;       /* and what reading them costs other engines */
 	double counted;  /* values of aggregates of counted values, if an engine returns these */
+	double returned; /* keys of all groups that are returned */
 } EngineWork;
 
 /*

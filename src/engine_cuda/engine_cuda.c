@@ -589,6 +589,12 @@ cuda_unsupported_reason(const AggSpec *spec, const EngineInput *input)
 #define COUNTED_SLOTS 6
 
 /*
+ * Cost of a key of a group that is returned, in slots: it is fetched, found in a dictionary and
+ * made a Datum. 50 million groups of six keys took 33 s on an H200, and 15 s on the CPU.
+ */
+#define RETURNED_SLOTS 2
+
+/*
  * Costs: a session, and each value of a column that is copied. With grouped rows, this process also
  * finds the boundaries.
  */
@@ -602,7 +608,7 @@ cuda_cost(const EngineWork *work)
 		(work->columns * gpuagg_gpu_column_cost +
 		 (slots + work->numbered * NUMBERED_SLOTS) * gpuagg_slot_cost) +
 		work->scanned * work->columns * gpuagg_gpu_column_cost * CACHED_VALUE_COST +
-		work->counted * COUNTED_SLOTS * gpuagg_slot_cost;
+		(work->counted * COUNTED_SLOTS + work->returned * RETURNED_SLOTS) * gpuagg_slot_cost;
 }
 
 const EngineOps engine_cuda_ops = {

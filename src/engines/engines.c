@@ -148,7 +148,15 @@ is_better(const EngineOps *ops, const EngineQuery *query, Cost cost, char *note,
 	if (why)
 		strlcpy(note, why, note_size);
 	else if (gpuagg_engine == GPUAGG_ENGINE_AUTO && ops->cost(&query->work) >= cost)
-		snprintf(note, note_size, "too few rows for %s", ops->place);
+	{
+		EngineWork reduced = query->work;
+
+		reduced.returned = 0;
+		snprintf(note, note_size,
+				 ops->cost(&reduced) < cost ? "too many groups to return from %s" :
+											  "too few rows for %s",
+				 ops->place);
+	}
 	else
 		return true;
 	return false;

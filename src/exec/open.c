@@ -236,6 +236,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.columns = spec ? spec->ncols : 2,
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
 		.work.counted = state->plan->counted,
+		.work.returned = state->css.ss.ps.plan->plan_rows * state->plan->nkeys,
 		.work.fallbacks = state->plan->fallbacks,
 	};
 

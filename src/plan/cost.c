@@ -370,12 +370,14 @@ counted_values(GroupQuery *query, double rows)
 
 /* Returns the engine's cost on top of reading. Sets *device. */
 static Cost
-engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, DeviceEstimates *device)
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double returned,
+			DeviceEstimates *device)
 {
 	EngineQuery engine = {.input.grouped = grouped};
 	ListCell *lc;
 
 	engine.work.rows = child->rows;
+	engine.work.returned = returned * list_length(query->keys);
 	engine.work.values =
 		plan_finest_sets(query) * (list_length(query->keys) + list_length(query->aggs));
 	engine.work.columns = list_length(query->inputs);
@@ -627,7 +629,8 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		path->rows = clamp_row_est(
 			path->rows * clauselist_selectivity(query->root, query->having, 0, JOIN_INNER, NULL));
 	path->rows = limited_rows(query, path->rows);
-	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &device);
+	run = child->rows * gpuagg_row_cost +
+		engine_cost(query, child, grouped, sorts, path->rows, &device);
 	if (bounded > 0)
 	{
 		input = Max(input - bounded * child->rows * gpuagg_cache_row_cost, 0);
@@ -643,7 +646,8 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		EngineWork cached = {.columns = list_length(query->inputs),
 							 .resident = 1,
 							 .scanned = device.scanned,
-							 .counted = device.counted};
+							 .counted = device.counted,
+							 .returned = path->rows * list_length(query->keys)};
 		Cost work = run * (1 - device.resident) + engines_candidate()->cost(&cached);
 
 		if (rest + work < input + run)

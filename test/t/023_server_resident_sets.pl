@@ -107,6 +107,18 @@ foreach my $call ('gpu_value_counts(i4)', 'gpu_entropy(i4)', 'gpu_mad(f8)', 'gpu
 	like($plan, qr/\A(?!.*Gather).*Engine: cuda/s, "$call: the plan is serial, on the device");
 }
 
+# ---- groups that are returned have a price: many of many keys are made faster by the CPU engine ----
+sub auto_engine
+{
+	my ($query) = @_;
+
+	return ($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; EXPLAIN (COSTS OFF) $query") =~ /Engine: (.*)/)[0];
+}
+my $keys = 'l, i2, i8, f8, d, v';
+like(auto_engine("SELECT $keys, gpu_count(*) FROM t GROUP BY $keys"), qr/^cpu \(too many groups to return from the GPU\)/, 'groups of six keys, as many as rows');
+like(auto_engine("SELECT $keys, gpu_count(*) c FROM t GROUP BY $keys ORDER BY c DESC LIMIT 5"), qr/^cuda/, 'the first five of them');
+like(auto_engine("SELECT l, gpu_count(*) FROM t GROUP BY l"), qr/^cuda/, 'few groups of one key');
+
 # ---- cursors and rescans ----
 is(our_answer("BEGIN; DECLARE c CURSOR FOR SELECT l, gpu_median(f8), gpu_count(DISTINCT i4) FROM t GROUP BY l; FETCH 10 FROM c; SELECT gpu_count(DISTINCT i4) FROM t; MOVE 900 FROM c; CLOSE c; COMMIT") =~ tr/\n//,
 	10, 'another query can run between the fetches of a cursor');
