@@ -417,8 +417,9 @@ load_foreign_keys(CpuEngine *engine, const char *part, const char *rows, int n)
 			const SharedValue *value = shared_values(engine, rows + i * stride) + d;
 
 			hashes[i] = value->hash;
-			((Datum *) col->values)[i] =
-				byval ? (Datum) value->value : PointerGetDatum((uintptr_t) part + value->value);
+			((Datum *) col->values)[i] = byval ?
+				(Datum) value->value :
+				PointerGetDatum((const char *) ((uintptr_t) part + value->value));
 			if (value->isnull)
 				bitmap_clear(col->validity, i);
 			else
