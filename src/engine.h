@@ -237,7 +237,7 @@ typedef struct GroupSink
 	int nparts;      /* number of partitions, a power of 2; 0: the export is not partitioned */
 	int part_shift;  /* 64 - log2(nparts) */
 	size_t bytes;    /* that `rows` has returned so far */
-	size_t expected; /* of an early_sink: bytes that the engine expects it to return in all */
+	size_t expected; /* bytes that the engine expects an early sink to return in all */
 } GroupSink;
 
 /*

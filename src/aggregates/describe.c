@@ -138,7 +138,7 @@ typedef struct OwnCall
 typedef struct DescribeQuery
 {
 	StringInfoData text;
-	List *calls; /* of OwnCall: parameter n is the n-th one */
+	List *calls; /* OwnCalls: parameter n is the n-th one */
 } DescribeQuery;
 
 /* ---- the text of the query ------------------------------------------------------------- */

@@ -96,8 +96,13 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 	engine->chosen_bins = engine->choice.bins;
 }
 
-double
-cpu_extrapolate_groups(double d, double n)
+/*
+ * Returns the estimated number of all groups, g, if the first n rows had d distinct keys. Solves
+ * d = g * (1 - exp(-n / g)), which assumes that all groups are equally frequent. The solution is
+ * inexact, because each rescan computes it, perhaps for few rows.
+ */
+static double
+extrapolate_groups(double d, double n)
 {
 	double lo = d, hi = d * n;
 
@@ -240,7 +245,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 
 	engine->chosen_from_data = true;
 	input.rows = Max(engine->env.est_rows, batch->nrows);
-	input.groups = cpu_extrapolate_groups(table->ngroups, batch->nrows);
+	input.groups = extrapolate_groups(table->ngroups, batch->nrows);
 	if (table->ngroups * 2 > batch->nrows)
 		input.groups = Max(batch->nrows < TELLING_ROWS ? Min(engine->env.est_groups, input.rows) :
 														 Min(input.groups, engine->env.est_groups),
@@ -259,7 +264,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		input.key_range = range;
 	}
 	if (start_bits(engine, batch,
-				   Min(cpu_extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
+				   Min(extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
 		return;
 	cpu_choose_strategy(engine, &input);
 	if (engine->strategy == STRATEGY_SORT && engine->env.forced != STRATEGY_SORT)
@@ -307,9 +312,9 @@ cpu_budget(CpuEngine *engine)
 	size_t bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
 	/* grouped input needs no files */
 	size_t spill = table->mode == TABLE_SEGMENTED ? 0 : (partition_count(engine) + 1) * FILE_BYTES;
-	size_t reserve = Max(files, spill) + bits + engine->early_bytes;
+	size_t reserve = Max(files, spill) + bits + cpu_early_bytes(engine);
 	size_t fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
-	size_t used = group_table_memory(table) + fallbacks + files + bits + engine->early_bytes;
+	size_t used = group_table_memory(table) + fallbacks + files + bits + cpu_early_bytes(engine);
 
 	engine->mem_peak = Max(engine->mem_peak, used);
 	/* memory contexts that states have of their own are measured only here */

@@ -66,7 +66,7 @@ may_leave(const CpuEngine *engine)
 	/* a group with rows in files must not be made again in memory */
 	return table->mode == TABLE_HASH && !table->frozen && engine->out == NULL &&
 		engine->pending.n == 0 &&
-		engine->early_bytes + group_table_memory(table) < engine->env.mem_limit / 2;
+		cpu_early_bytes(engine) + group_table_memory(table) < engine->env.mem_limit / 2;
 }
 
 /* Returns how many rows this participant is expected to have. */
@@ -129,11 +129,9 @@ static bool
 empty_table(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
-	size_t bytes = engine->early->bytes;
 
 	if (!cpu_share_rows(engine, engine->early))
 		return false;
-	engine->early_bytes += engine->early->bytes - bytes;
 	engine->emitted += table->ngroups;
 	engine->early_groups += table->ngroups;
 	group_table_clear(table);

@@ -339,7 +339,6 @@ cpu_reset(Engine *base)
 	engine->emitted = engine->spilled_groups = 0;
 	engine->scanned[0] = '\0';
 	engine->batch_pos = engine->batch.nrows = 0;
-	engine->early_bytes = 0;
 	engine->nimported = 0;
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;

@@ -213,9 +213,9 @@ extern void fallbacks_end(FallbackWork *work);
 /* How a table has grown; for early.c. */
 typedef struct EarlyGrowth
 {
-	uint32 groups;  /* when last measured, */
+	uint32 groups;  /* groups of the table when last measured, */
 	uint64 located; /* and CpuEngine.located */
-	double share;   /* of the rows before that made new groups, since the measurement before */
+	double share;   /* share of the rows since the measurement before that made new groups */
 	double middle;  /* mean number of groups meanwhile */
 	double leaving; /* share of all rows that would leave: `share` while the table first filled */
 } EarlyGrowth;
@@ -253,7 +253,6 @@ typedef struct CpuEngine
 
 	/* parallel plans with many groups (early.c) */
 	GroupSink *early;     /* where groups leave the table early; NULL: none has left */
-	size_t early_bytes;   /* their shared memory */
 	uint32 early_bound;   /* groups of the table before they may leave; 0: they never do */
 	uint64 early_located; /* `located` when the scan began */
 	EarlyGrowth growth;   /* before groups leave */
@@ -304,12 +303,6 @@ extern void cpu_write_group(CpuEngine *engine, int g);
 
 /* ---- absorb.c ----------------------------------------------------------- */
 
-/*
- * Returns the estimated number of all groups, g, if the first n rows had d distinct keys. Solves
- * d = g * (1 - exp(-n / g)), which assumes that all groups are equally frequent. The solution is
- * inexact, because each rescan computes it, perhaps for few rows.
- */
-extern double cpu_extrapolate_groups(double d, double n);
 extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
 /* Reserves table rows for the expected groups, as far as memory allows. */
 extern void cpu_reserve_groups(CpuEngine *engine, double groups);
@@ -416,16 +409,11 @@ extern void cpu_spill_foreign_row(CpuEngine *engine, char *row, const Batch *key
 extern bool cpu_shares_values(const CpuEngine *engine);
 /* Does what cpu_share_rows does, with rows and values of Datum keys. */
 extern bool cpu_share_values(CpuEngine *engine, GroupSink *sink);
-/* Returns the distance between the rows that cpu_share_values writes. */
-extern size_t cpu_shared_stride(const CpuEngine *engine);
-/* Copies n of these rows, of the partition that begins at `part`; values get their addresses. */
-extern void cpu_copy_values(CpuEngine *engine, char *to, const char *part, const char *rows, int n);
 /*
- * Combines n groups of a partition that cpu_share_values of another participant has written to
- * `part` with the groups of this one. The rows are those there, or copies of cpu_copy_values, and
- * then `part` is NULL. The table refers to values there, until it is emptied.
+ * Combines the n groups of a partition that cpu_share_values of another participant has written to
+ * `rows` with the groups of this one. The table refers to values there, until it is emptied.
  */
-extern void cpu_merge_values(CpuEngine *engine, const char *part, const char *rows, uint32 n);
+extern void cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n);
 
 /* ---- early.c ------------------------------------------------------------ */
 
@@ -436,6 +424,12 @@ static inline double
 cpu_early_groups(const CpuEngine *engine, double groups)
 {
 	return engine->early_bound > 0 ? Min(groups, engine->early_bound) : groups;
+}
+/* Returns the bytes of shared memory that groups have which left early. */
+static inline size_t
+cpu_early_bytes(const CpuEngine *engine)
+{
+	return engine->early ? engine->early->bytes : 0;
 }
 /* Empties the table if its groups should leave it. Called between batches. */
 extern void cpu_leave_early(CpuEngine *engine);

@@ -208,7 +208,7 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	char *to;
 
 	if (n == 0 ||
-		group_table_memory(table) + engine->early_bytes + n * (size + sizeof(*part)) >
+		group_table_memory(table) + cpu_early_bytes(engine) + n * (size + sizeof(*part)) >
 			engine->env.mem_limit)
 		return false;
 	part = MemoryContextAllocHuge(engine->cxt, n * sizeof(*part));

@@ -360,15 +360,13 @@ cpu_share_values(CpuEngine *engine, GroupSink *sink)
 	size_t total;
 	char *to = NULL;
 
-	if (table->ngroups == 0 ||
-		group_table_memory(table) + engine->early_bytes > engine->env.mem_limit)
+	if (table->ngroups == 0 || group_table_memory(table) > engine->env.mem_limit)
 		return false;
 	cxt = AllocSetContextCreate(engine->cxt, "gpuagg shared values", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	begin_writer(engine, &writer, sink->nparts);
 	total = measure_parts(engine, &writer, sink) + writer.common_bytes;
-	if (group_table_memory(table) + engine->early_bytes + MemoryContextMemAllocated(cxt, false) +
-			total <=
+	if (group_table_memory(table) + MemoryContextMemAllocated(cxt, false) + total <=
 		engine->env.mem_limit)
 		to = sink->rows(sink, writer.counts, writer.bytes, writer.common_bytes);
 	if (to)
@@ -390,10 +388,7 @@ cpu_share_values(CpuEngine *engine, GroupSink *sink)
 
 /* ---- merging ------------------------------------------------------------ */
 
-/*
- * Fills engine->foreign_keys with the keys of n rows of the partition that begins at `part`; NULL:
- * by-reference values have their addresses.
- */
+/* Fills engine->foreign_keys with the keys of n rows of the partition that begins at `part`. */
 static void
 load_foreign_keys(CpuEngine *engine, const char *part, const char *rows, int n)
 {
@@ -417,9 +412,8 @@ load_foreign_keys(CpuEngine *engine, const char *part, const char *rows, int n)
 			const SharedValue *value = shared_values(engine, rows + i * stride) + d;
 
 			hashes[i] = value->hash;
-			((Datum *) col->values)[i] = byval ?
-				(Datum) value->value :
-				PointerGetDatum((const char *) ((uintptr_t) part + value->value));
+			((Datum *) col->values)[i] =
+				byval ? (Datum) value->value : PointerGetDatum(part + value->value);
 			if (value->isnull)
 				bitmap_clear(col->validity, i);
 			else
@@ -448,32 +442,8 @@ make_foreign_keys(CpuEngine *engine)
 	}
 }
 
-size_t
-cpu_shared_stride(const CpuEngine *engine)
-{
-	return shared_stride(engine);
-}
-
 void
-cpu_copy_values(CpuEngine *engine, char *to, const char *part, const char *rows, int n)
-{
-	const AggSpec *spec = engine->spec;
-	size_t stride = shared_stride(engine);
-	int d = 0;
-
-	memcpy(to, rows, n * stride);
-	for (int k = 0; k < spec->nkeys; k++)
-	{
-		if (spec->keys[k].kind != KEY_DATUM)
-			continue;
-		for (int i = 0; !spec->cols[spec->keys[k].col].typbyval && i < n; i++)
-			shared_values(engine, to + i * stride)[d].value += (uintptr_t) part;
-		d++;
-	}
-}
-
-void
-cpu_merge_values(CpuEngine *engine, const char *part, const char *rows, uint32 n)
+cpu_merge_values(CpuEngine *engine, const char *rows, uint32 n)
 {
 	GroupTable *table = engine->table;
 	Batch *keys = &engine->foreign_keys;
@@ -487,7 +457,7 @@ cpu_merge_values(CpuEngine *engine, const char *part, const char *rows, uint32 n
 		const char *first = rows + from * stride;
 
 		CHECK_FOR_INTERRUPTS();
-		load_foreign_keys(engine, part, first, Min(n - from, keys->capacity));
+		load_foreign_keys(engine, rows, first, Min(n - from, keys->capacity));
 		cpu_budget(engine);
 		/* if rows went to partitions without a lookup, groups must go there, too */
 		if (cpu_bypasses_table(engine))

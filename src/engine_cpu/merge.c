@@ -202,24 +202,17 @@ merge_reader_groups(CpuEngine *engine, GroupReader *reader)
 	group_reader_clear(reader);
 }
 
-/* Returns the distance between rows of other participants. */
-static size_t
-imported_stride(const CpuEngine *engine)
-{
-	return cpu_shares_values(engine) ? cpu_shared_stride(engine) : engine->table->row_size;
-}
-
 /* Returns where the next row of another participant is collected. */
 static char *
 next_imported(CpuEngine *engine)
 {
-	size_t stride = imported_stride(engine);
+	size_t size = engine->table->row_size;
 
 	if (engine->imported == NULL)
 		engine->imported = (char *) TYPEALIGN(
 			STATE_ALIGN,
-			(uintptr_t) MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * stride + STATE_ALIGN));
-	return engine->imported + engine->nimported * stride;
+			(uintptr_t) MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * size + STATE_ALIGN));
+	return engine->imported + engine->nimported * size;
 }
 
 void
@@ -228,11 +221,7 @@ cpu_merge_imported(CpuEngine *engine)
 	int n = engine->nimported;
 
 	engine->nimported = 0;
-	if (n == 0)
-		return;
-	if (cpu_shares_values(engine))
-		cpu_merge_values(engine, NULL, engine->imported, n);
-	else
+	if (n > 0)
 		cpu_merge_rows(engine, engine->imported, n);
 }
 
@@ -279,34 +268,27 @@ cpu_import_groups(Engine *base, GroupSource *source)
 
 /*
  * EngineOps.import_rows: merges many rows as they are. Few are collected, with those of the next
- * calls.
+ * calls, unless they refer to values.
  */
 EngineStatus
 cpu_import_rows(Engine *base, int section, const char *rows, uint32 n)
 {
 	CpuEngine *engine = (CpuEngine *) base;
-	bool values = cpu_shares_values(engine);
-	size_t stride = imported_stride(engine);
+	size_t size = engine->table->row_size;
 	uint32 from = 0;
 
-	if (n >= EXCHANGE_ROWS)
+	if (cpu_shares_values(engine))
 	{
-		cpu_merge_imported(engine);
-		if (values)
-			cpu_merge_values(engine, rows, rows, n);
-		for (; !values && from < n; from += EXCHANGE_ROWS)
-			cpu_merge_rows(engine, rows + from * stride, Min(n - from, EXCHANGE_ROWS));
+		cpu_merge_values(engine, rows, n);
 		return ENGINE_OK;
 	}
+	for (; n - from >= EXCHANGE_ROWS; from += EXCHANGE_ROWS)
+		cpu_merge_rows(engine, rows + from * size, EXCHANGE_ROWS);
 	while (from < n)
 	{
-		char *to = next_imported(engine);
 		int rest = Min(n - from, EXCHANGE_ROWS - engine->nimported);
 
-		if (values)
-			cpu_copy_values(engine, to, rows, rows + from * stride, rest);
-		else
-			memcpy(to, rows + from * stride, rest * stride);
+		memcpy(next_imported(engine), rows + from * size, rest * size);
 		from += rest;
 		engine->nimported += rest;
 		if (engine->nimported == EXCHANGE_ROWS)

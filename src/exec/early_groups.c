@@ -8,8 +8,6 @@
  */
 #include "postgres.h"
 
-#include "port/pg_bitutils.h"
-
 #include "exec/parallel_internal.h"
 #include "exec/part_sink.h"
 
@@ -25,14 +23,9 @@ static char *
 early_rows(GroupSink *base, const uint32 *counts, const size_t *bytes, size_t common)
 {
 	EarlySink *sink = (EarlySink *) base;
-	GpuAggState *state = sink->state;
-	GpuAggShared *shared = state->shared;
-	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	char *memory = shared_rows_create(
-		parallel_rows(shared), &state->mapped, part_segment(shared, sink->exchange, 0),
-		state->run.participant, counts, bytes, base->nparts, common, Max(base->expected, 1));
+	char *memory = part_memory(sink->state, sink->exchange, 0, counts, bytes, base->nparts, common,
+							   Max(base->expected, 1));
 
-	MemoryContextSwitchTo(old);
 	for (int p = 0; memory && p < base->nparts; p++)
 		base->bytes += bytes[p];
 	if (memory)
@@ -92,7 +85,6 @@ parallel_early_sink(void *arg, int exchange)
 	GpuAggState *state = arg;
 	GpuAggShared *shared = state->shared;
 	EarlySink *sink;
-	int nparts;
 
 	if (shared == NULL || state->run.participant < 0 || state->run.attach_phase > 0 ||
 		part_segment(shared, exchange, 0) < 0 || !shared_rows_has_portions(parallel_rows(shared)) ||
@@ -102,11 +94,9 @@ parallel_early_sink(void *arg, int exchange)
 		state->early =
 			MemoryContextAllocZero(state->cxt, (ENGINE_MAX_VALUE_SETS + 1) * sizeof(EarlySink));
 	sink = &state->early[exchange];
-	nparts = parallel_count_parts(shared, exchange);
 	memset(sink, 0, sizeof(*sink));
 	sink->base.rows = early_rows;
-	sink->base.nparts = nparts;
-	sink->base.part_shift = 64 - pg_leftmost_one_pos32(nparts);
+	part_sink_divide(&sink->base, parallel_count_parts(shared, exchange));
 	sink->state = state;
 	sink->exchange = exchange;
 	return &sink->base;

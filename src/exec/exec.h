@@ -59,9 +59,9 @@ typedef struct ScanRun
 	bool joined;      /* the engine shares a query with other participants */
 	int attach_phase; /* phase of the barrier when this process attached; > 0: it has no rows */
 	bool values_exchanged; /* distinct values of all participants have been merged */
-	/* this participant has decided, before the end of its input, that partitions are merged: */
-	bool parted_early;        /* those of groups, */
-	bool values_parted_early; /* or of distinct values */
+	/* what this participant has decided before the end of its input: */
+	bool parted_early;        /* partitions of groups are merged */
+	bool values_parted_early; /* partitions of distinct values are merged */
 	int parts;                /* partitions that this process has merged */
 	int part;                 /* the partition of groups that the engine has, or -1 */
 } ScanRun;

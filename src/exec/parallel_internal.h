@@ -44,7 +44,7 @@ struct GpuAggShared
 	int nparts;              /* partitions of groups, a power of 2 */
 	int nvalue_parts;        /* partitions of the distinct values of each set, a power of 2 */
 	int segments;            /* segments that each participant may have (shared_rows.h) */
-	int value_segments;      /* those of them that are for sets of distinct values */
+	int value_segments;      /* segments of these that are for sets of distinct values */
 	pg_atomic_uint32 next_part;
 	pg_atomic_uint32 next_value_part; /* set * nvalue_parts + partition */
 	Barrier barrier;                  /* in phase 0 while participants are active */

@@ -168,19 +168,33 @@ sink_write(GroupSink *base, const void *data, size_t len)
 		write_to_file(sink, output, from, len);
 }
 
-/* Returns shared memory for the current section; counts and common as for shared_rows_create(). */
-static char *
-create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t common)
+void
+part_sink_divide(GroupSink *sink, int nparts)
 {
-	GpuAggState *state = sink->state;
+	sink->nparts = nparts;
+	sink->part_shift = 64 - pg_leftmost_one_pos32(nparts);
+}
+
+char *
+part_memory(GpuAggState *state, int exchange, int section, const uint32 *counts,
+			const size_t *bytes, int nparts, size_t common, size_t expected)
+{
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	char *memory = shared_rows_create(
-		parallel_rows(shared), &state->mapped, part_segment(shared, sink->exchange, sink->section),
-		state->run.participant, counts, bytes, sink->base.nparts, common, 0);
+		parallel_rows(shared), &state->mapped, part_segment(shared, exchange, section),
+		state->run.participant, counts, bytes, nparts, common, expected);
 
 	MemoryContextSwitchTo(old);
 	return memory;
+}
+
+/* Returns shared memory for the current section. */
+static char *
+section_memory(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t common)
+{
+	return part_memory(sink->state, sink->exchange, sink->section, counts, bytes, sink->base.nparts,
+					   common, 0);
 }
 
 /*
@@ -190,7 +204,7 @@ create_segment(PartSink *sink, const uint32 *counts, const size_t *bytes, size_t
 static char *
 sink_rows(GroupSink *base, const uint32 *counts, const size_t *bytes, size_t common)
 {
-	return create_segment((PartSink *) base, counts, bytes, common);
+	return section_memory((PartSink *) base, counts, bytes, common);
 }
 
 /* Copies the chunks of all partitions to a segment.  Returns false if there is none. */
@@ -203,7 +217,7 @@ share_chunks(PartSink *sink)
 
 	for (int p = 0; p < nparts; p++)
 		bytes[p] = sink->outputs[p].bytes;
-	to = create_segment(sink, NULL, bytes, 0);
+	to = section_memory(sink, NULL, bytes, 0);
 	pfree(bytes);
 	if (to == NULL)
 		return false;
@@ -259,8 +273,7 @@ part_sink_begin(PartSink *sink, GpuAggState *state, int exchange, int nparts)
 	sink->base.write = sink_write;
 	sink->base.rows = sink_rows;
 	sink->base.next_section = sink_next_section;
-	sink->base.nparts = nparts;
-	sink->base.part_shift = 64 - pg_leftmost_one_pos32(nparts);
+	part_sink_divide(&sink->base, nparts);
 	sink->state = state;
 	sink->exchange = exchange;
 	sink->cxt = CurrentMemoryContext;

@@ -36,6 +36,15 @@ extern void part_sink_begin(PartSink *sink, GpuAggState *state, int exchange, in
 /* Ends the export. */
 extern void part_sink_end(PartSink *sink);
 
+/* Sets the number of partitions of a sink. */
+extern void part_sink_divide(GroupSink *sink, int nparts);
+/*
+ * Returns shared memory for groups of this participant in a section of an exchange; the other
+ * arguments are as for shared_rows_create().
+ */
+extern char *part_memory(GpuAggState *state, int exchange, int section, const uint32 *counts,
+						 const size_t *bytes, int nparts, size_t common, size_t expected);
+
 /* Sets name to the name of the file with what a participant has written of a partition. */
 extern void part_file_name(char *name, int exchange, int section, int participant, int part);
 /* Returns the segment of a section of an exchange (shared_rows.h); -1: it has none. */

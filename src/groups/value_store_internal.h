@@ -123,7 +123,7 @@ struct ValueStore
 	ValuePartition *partitions;
 	/* The dictionary is full, or of no use: values are sorted. */
 	bool exported;              /* other participants import the values */
-	bool percentiles;           /* of one group: by_chunks may be true */
+	bool percentiles;           /* all values are of one group: by_chunks may be true */
 	bool by_chunks;             /* chunks of others stay in their files */
 	bool divided;               /* chunks were written or imported, for EXPLAIN */
 	ValueChunks *chunks;        /* imported chunks; NULL: none */

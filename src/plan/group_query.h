@@ -55,7 +55,7 @@ typedef struct GroupQuery
 	List *key_eqops;
 	List *key_inputs;
 	List *dropped;    /* keys that other keys determine: the inputs may not yield them */
-	List *checks;     /* those of them that can fail: evaluated for each row, like keys */
+	List *checks;     /* dependent keys that can fail: evaluated for each row, like keys */
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
 	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
 						 its arguments */
