@@ -215,6 +215,15 @@ write_block(ValueStore *store, CodeBlock *block)
 	return true;
 }
 
+/* Adds codes to a block, and writes it if it is full. Returns false if there are too many chunks. */
+static bool
+add_codes(ValueStore *store, CodeBlock *block, const uint64 *codes, uint32 n)
+{
+	memcpy(block->codes + block->n, codes, n * sizeof(uint64));
+	block->n += n;
+	return block->n < block->size || write_block(store, block);
+}
+
 /* Writes all codes of the store, in its lists and files, as chunks of one group. */
 static bool
 write_chunks(ValueStore *store, GroupSink *sink)
@@ -235,23 +244,13 @@ write_chunks(ValueStore *store, GroupSink *sink)
 		NodeScan scan = scan_nodes(&store->groups[g]);
 
 		while (all && (n = next_node(&scan, &node)) > 0)
-		{
-			memcpy(block.codes + block.n, node, n * sizeof(uint64));
-			block.n += n;
-			if (block.n >= block.size)
-				all = write_block(store, &block);
-		}
+			all = add_codes(store, &block, node, n);
 	}
 	for (int p = 0; p < store->npartitions; p++)
 	{
 		partition_rewind(store->partitions[p].file);
 		while (all && values_read_codes(store->partitions[p].file, &group, codes, &n))
-		{
-			memcpy(block.codes + block.n, codes, n * sizeof(uint64));
-			block.n += n;
-			if (block.n >= block.size)
-				all = write_block(store, &block);
-		}
+			all = add_codes(store, &block, codes, n);
 	}
 	all = all && write_block(store, &block);
 	pfree(block.codes);
