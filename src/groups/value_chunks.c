@@ -215,7 +215,9 @@ write_block(ValueStore *store, CodeBlock *block)
 	return true;
 }
 
-/* Adds codes to a block, and writes it if it is full. Returns false if there are too many chunks. */
+/*
+ * Adds codes to a block, and writes it if it is full. Returns false if there are too many chunks.
+ */
 static bool
 add_codes(ValueStore *store, CodeBlock *block, const uint64 *codes, uint32 n)
 {
